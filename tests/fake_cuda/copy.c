@@ -2,21 +2,22 @@
 #include "fake_cuda.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void run_copy(struct fake_operation *operation) {
     fake_move(operation->to, operation->from, operation->bytes);
 }
 
-static void run_fill_bytes(struct fake_operation *operation) {
-    const unsigned char value = (unsigned char)operation->value;
-    for (size_t i = 0; i < operation->bytes; i++) {
-        fake_move((unsigned char *)operation->to + i, &value, 1);
+/* The word again and again: of a fill with bytes it has four of them. */
+static void run_fill(struct fake_operation *operation) {
+    uint64_t pattern[512];
+    unsigned char *to = operation->to;
+    for (size_t i = 0; i < sizeof pattern / sizeof pattern[0]; i++) {
+        pattern[i] = (uint64_t)operation->value << 32 | operation->value;
     }
-}
-
-static void run_fill_words(struct fake_operation *operation) {
-    for (size_t i = 0; i < operation->bytes; i++) {
-        fake_move((uint32_t *)operation->to + i, &operation->value, sizeof operation->value);
+    for (size_t left = operation->bytes, n; left > 0; left -= n, to += n) {
+        n = left < sizeof pattern ? left : sizeof pattern;
+        fake_move(to, pattern, n);
     }
 }
 
@@ -29,60 +30,37 @@ static void run_write(struct fake_operation *operation) {
     __atomic_store_n(word, operation->value, __ATOMIC_RELEASE);
 }
 
-/* Is it NULL, or in need of memory? */
-static CUresult prepare(CUstream *stream, CUcontext *context, fake_run *run, size_t staged,
-                        struct fake_operation **out) {
-    CUresult result = fake_enter(context);
-    if (result != CUDA_SUCCESS) {
-        return result;
-    }
-    if (!(*stream = fake_stream(*context, *stream))) {
-        return CUDA_ERROR_INVALID_HANDLE;
-    }
-    *out = fake_operation_create(run, staged);
-    return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
 enum host { NONE, SOURCE, TARGET }; /* which of the two is the host's */
 
 static CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream,
                      enum host host) {
-    CUcontext context = NULL;
-    struct fake_operation *operation;
+    FAKE_ENTER(context);
     const void *const host_at = (const void *)(uintptr_t)(host == SOURCE ? from : to);
-    CUresult result = fake_enter(&context);
-    const bool pageable =
-        result == CUDA_SUCCESS && host != NONE && !fake_is_registered(context, host_at, bytes);
-    fake_leave(result);
-    result =
-        prepare(&stream, &context, run_copy, pageable && host == SOURCE ? bytes : 0, &operation);
-    if (result != CUDA_SUCCESS) {
-        return fake_leave(result);
-    }
-    if (bytes > 0 && (!to || !from)) {
-        free(operation);
-        return fake_leave(CUDA_ERROR_INVALID_VALUE);
-    }
+    const bool pageable = host != NONE && !fake_is_registered(context, host_at, bytes);
+    struct fake_operation *operation;
+    FAKE_REQUIRE(stream = fake_stream(context, stream), INVALID_HANDLE);
+    FAKE_REQUIRE((to && from) || bytes == 0, INVALID_VALUE);
+    operation = fake_operation_create(run_copy, pageable && host == SOURCE ? bytes : 0);
+    FAKE_REQUIRE(operation, OUT_OF_MEMORY);
     operation->to = (void *)(uintptr_t)to;
     operation->from = (const void *)(uintptr_t)from;
     operation->bytes = bytes;
-    if (pageable && host == SOURCE) {
+    if (pageable && host == SOURCE && bytes > 0) {
         /* It is the caller's again when this returns. */
-        for (size_t i = 0; i < bytes; i++) {
-            operation->staged[i] = ((const unsigned char *)host_at)[i];
-        }
+        memcpy(operation->staged, host_at, bytes);
         operation->from = operation->staged;
     }
-    const bool waits = operation->waited = pageable && host == TARGET;
+    operation->waited = pageable && host == TARGET;
+    const bool waits = operation->waited;
     fake_operation_submit(context, stream, operation);
-    if (waits) {
-        while (!operation->done) {
-            pthread_cond_wait(&context->done, &fake_lock);
-        }
-        free(operation);
-        result = context->error;
+    if (!waits) {
+        return CUDA_SUCCESS;
     }
-    return fake_leave(result);
+    while (!operation->done) {
+        pthread_cond_wait(&context->done, &fake_lock);
+    }
+    free(operation);
+    return context->error;
 }
 
 CUresult fake_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
@@ -97,36 +75,32 @@ CUresult fake_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstre
     return copy((uintptr_t)to, from, bytes, stream, TARGET);
 }
 
-static CUresult fill(CUdeviceptr to, uint32_t value, size_t count, CUstream stream, fake_run *run,
+static CUresult fill(CUdeviceptr to, uint32_t value, size_t bytes, CUstream stream, fake_run *run,
                      size_t alignment) {
-    CUcontext context;
     struct fake_operation *operation;
-    CUresult result = prepare(&stream, &context, run, 0, &operation);
-    if (result != CUDA_SUCCESS) {
-        return fake_leave(result);
-    }
-    if ((count > 0 && !to) || to % alignment != 0) {
-        free(operation);
-        return fake_leave(CUDA_ERROR_INVALID_VALUE);
-    }
+    FAKE_ENTER(context);
+    FAKE_REQUIRE(stream = fake_stream(context, stream), INVALID_HANDLE);
+    FAKE_REQUIRE((to || bytes == 0) && to % alignment == 0, INVALID_VALUE);
+    FAKE_REQUIRE(operation = fake_operation_create(run, 0), OUT_OF_MEMORY);
     operation->to = (void *)(uintptr_t)to;
     operation->value = value;
-    operation->bytes = count;
+    operation->bytes = bytes;
     fake_operation_submit(context, stream, operation);
-    return fake_leave(CUDA_SUCCESS);
+    return CUDA_SUCCESS;
 }
 
 CUresult fake_cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
-    return fill(to, value, count, stream, run_fill_bytes, 1);
+    return fill(to, value * 0x01010101u, count, stream, run_fill, 1);
 }
 
 CUresult fake_cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
-    return fill(to, value, count, stream, run_fill_words, sizeof value);
+    FAKE_REQUIRE(count <= SIZE_MAX / sizeof value, INVALID_VALUE);
+    return fill(to, value, count * sizeof value, stream, run_fill, sizeof value);
 }
 
 CUresult fake_cuStreamWriteValue32(CUstream stream, CUdeviceptr address, uint32_t value,
                                    unsigned flags) {
     enum { NO_BARRIER = 1 };
-    return flags > NO_BARRIER ? CUDA_ERROR_INVALID_VALUE
-                              : fill(address, value, 1, stream, run_write, sizeof value);
+    FAKE_REQUIRE(flags <= NO_BARRIER, INVALID_VALUE);
+    return fill(address, value, sizeof value, stream, run_write, sizeof value);
 }

@@ -77,13 +77,6 @@ static void work(CUcontext context) {
 
 static void *run(void *argument) {
     CUcontext context = argument;
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
-        sigaddset(&set, own[i]);
-    }
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     /* A kernel may have used up the stack. A sanitizer has one for signals of its own, which it frees
      * when the thread ends. */
     void *memory =
@@ -109,6 +102,7 @@ CUresult fake_engine_start(CUcontext context) {
     sigset_t all, old;
     context->last = &context->first;
     sigfillset(&all);
+    fake_guard_leave_out(&all);
     pthread_sigmask(SIG_BLOCK, &all, &old);
     int r = pthread_create(&context->thread, NULL, run, context);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -129,9 +123,10 @@ void fake_engine_stop(CUcontext context) {
 }
 
 struct fake_operation *fake_operation_create(fake_run *run_it, size_t staged_bytes) {
-    struct fake_operation *operation = malloc(sizeof *operation + staged_bytes);
+    struct fake_operation *operation = calloc(1, sizeof *operation + staged_bytes);
     if (operation) {
-        *operation = (struct fake_operation){.run = run_it, .bytes = staged_bytes};
+        operation->run = run_it;
+        operation->bytes = staged_bytes;
     }
     return operation;
 }

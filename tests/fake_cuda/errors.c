@@ -30,8 +30,6 @@ static const struct {
     ROW(CUDA_ERROR_ASSERT, "device-side assert triggered"),
     ROW(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
         "part or all of the requested memory range is already mapped"),
-    {(CUresult)FAKE_ERROR_HOST_MEMORY_NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
-     "pointer does not correspond to a registered memory region"},
     ROW(CUDA_ERROR_HARDWARE_STACK_ERROR, "hardware stack error"),
     ROW(CUDA_ERROR_ILLEGAL_INSTRUCTION, "an illegal instruction was encountered"),
     ROW(CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned address"),
@@ -43,25 +41,29 @@ static const struct {
         "system has unsupported display driver / cuda driver combination"),
     ROW(CUDA_ERROR_UNKNOWN, "unknown error"),
 #undef ROW
+    {CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
+     "pointer does not correspond to a registered memory region"},
 };
+#define ERRORS (sizeof errors / sizeof errors[0])
 
-static CUresult find(CUresult error, const char **name, const char **text) {
-    const char *unused;
-    *(name ? name : &unused) = *(text ? text : &unused) = NULL;
-    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        if (errors[i].error == error) {
-            *(name ? name : &unused) = errors[i].name;
-            *(text ? text : &unused) = errors[i].text;
-            return CUDA_SUCCESS;
-        }
+static size_t find(CUresult error) {
+    size_t i = 0;
+    while (i < ERRORS && errors[i].error != error) {
+        i++;
     }
-    return CUDA_ERROR_INVALID_VALUE;
+    return i;
 }
 
 CUresult fake_cuGetErrorName(CUresult error, const char **name) {
-    return name ? find(error, name, NULL) : CUDA_ERROR_INVALID_VALUE;
+    const size_t i = find(error);
+    FAKE_REQUIRE(name, INVALID_VALUE);
+    *name = i < ERRORS ? errors[i].name : NULL;
+    return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult fake_cuGetErrorString(CUresult error, const char **text) {
-    return text ? find(error, NULL, text) : CUDA_ERROR_INVALID_VALUE;
+    const size_t i = find(error);
+    FAKE_REQUIRE(text, INVALID_VALUE);
+    *text = i < ERRORS ? errors[i].text : NULL;
+    return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -1,5 +1,19 @@
 /* The fake CUDA driver from inside. One lock guards everything but what an operation touches while it
- * runs; what is behind a handle is looked up in a list, so that a stale handle is an error. */
+ * runs; what is behind a handle is looked up in a list, so that a stale handle is an error.
+ *
+ * What a test chooses, in the environment:
+ *   FAKE_CUDA_VERSION    of the driver (12080); later functions are not there
+ *   FAKE_CUDA_INIT       what cuInit() returns (0)
+ *   FAKE_CUDA_DEVICES    how many there are (1)
+ *   FAKE_CUDA_MEMORY     bytes of each (8 GiB)
+ *   FAKE_CUDA_MODE       its compute mode (0); 2 lets nobody in
+ *   FAKE_CUDA_READ_ONLY  0: no read-only registration of host memory (1)
+ *
+ * A context's thread starts in cuCtxCreate(). After that the driver opens no file, and makes few system
+ * calls: the test fake_cuda_runs_behind_a_filter has the list.
+ *
+ * What a real device does better: its kernels reach none of the host's memory that is not registered,
+ * its threads run at once, and a kernel that loops without pause() does not survive its context. */
 #ifndef TESTS_FAKE_CUDA_FAKE_CUDA_H
 #define TESTS_FAKE_CUDA_FAKE_CUDA_H
 
@@ -7,13 +21,12 @@
 #include "worker/cuda/api.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Not in api.h: a worker has no use for their names. */
-enum {
-    FAKE_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
-};
+/* Not in api.h: a worker has no use for its name. */
+#define CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED ((CUresult)713)
 
 #define FAKE_GRANULARITY ((size_t)2 << 20)
 
@@ -24,15 +37,36 @@ BHI_CUDA_FUNCTIONS(FAKE_DECLARE)
 /* -- the driver: state.c -------------------------------------------------------------------------- */
 
 extern pthread_mutex_t fake_lock;
-bool fake_is_initialized(void); /* before a fork of this process, and not after it */
+int fake_take_lock(void);
+void fake_leave_lock(int *unused);
+CUresult fake_check_driver(void);
+CUresult fake_check_context(CUcontext *out_current);
 unsigned long long fake_setting(const char *variable, unsigned long long otherwise);
-
 bool fake_is_device(CUdevice device);
 
-/* Take the lock. Not CUDA_SUCCESS: there is nothing to do but fake_leave() with that. */
-CUresult fake_enter_driver(void);            /* is it initialised? */
-CUresult fake_enter(CUcontext *out_context); /* and is a context current here that has no fault? */
-CUresult fake_leave(CUresult result);        /* gives the lock back; returns |result| */
+/* How a function of the API begins: it has the lock until it returns, and returns at once without
+ * cuInit(), or where no context is current or that has a fault. */
+#define FAKE_ENTER_DRIVER()                                                                        \
+    __attribute__((cleanup(fake_leave_lock), unused)) int fake_held = fake_take_lock();            \
+    FAKE_CHECK(fake_check_driver())
+#define FAKE_ENTER(context)                                                                        \
+    FAKE_ENTER_DRIVER();                                                                           \
+    CUcontext context;                                                                             \
+    FAKE_CHECK(fake_check_context(&context))
+/* Return from it, too: with the call's error; with that error if the condition does not hold. */
+#define FAKE_CHECK(call)                                                                           \
+    do {                                                                                           \
+        CUresult fake_result = (call);                                                             \
+        if (fake_result != CUDA_SUCCESS) {                                                         \
+            return fake_result;                                                                    \
+        }                                                                                          \
+    } while (0)
+#define FAKE_REQUIRE(condition, error)                                                             \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            return CUDA_ERROR_##error;                                                             \
+        }                                                                                          \
+    } while (0)
 
 /* A list of what has its link first. */
 struct fake_link {
@@ -41,11 +75,13 @@ struct fake_link {
 bool fake_has(const struct fake_link *list, const void *entry);
 void fake_add(struct fake_link *list, void *entry);
 void fake_remove(struct fake_link *list, void *entry);
+void fake_free_list(struct fake_link *list);
 
 /* -- faults: guard.c ------------------------------------------------------------------------------ */
 
 CUresult fake_guard_install(void);
-/* Runs it; a crash of this thread in there ends it. Returns 0, or the fault's CUresult. */
+void fake_guard_leave_out(sigset_t *set); /* the signals that it handles */
+/* Runs it; a crash of this thread in there ends it. Returns CUDA_SUCCESS, or which fault it was. */
 CUresult fake_guard(void (*run)(void *argument), void *argument);
 /* Ends what the innermost fake_guard() of this thread runs. */
 _Noreturn void fake_guard_fail(int error);
@@ -55,9 +91,6 @@ void fake_move(void *to, const void *from, size_t bytes);
 bool fake_may_access(const void *at, size_t bytes, bool write);
 
 /* -- contexts, streams, events -------------------------------------------------------------------- */
-
-struct fake_operation;
-typedef void fake_run(struct fake_operation *operation);
 
 struct CUstream_st {
     struct fake_link link;
@@ -71,6 +104,9 @@ struct CUevent_st {
     bool destroyed, timed, recorded;
     uint64_t at_ns;
 };
+
+struct fake_operation;
+typedef void fake_run(struct fake_operation *operation);
 
 struct fake_operation {
     struct fake_operation *next;
@@ -99,16 +135,14 @@ struct CUctx_st {
     atomic_bool abandoned; /* its kernels end where they look */
     struct fake_link streams, events, modules, registrations;
     struct CUstream_st legacy; /* the stream NULL */
-    unsigned char *shared;
+    unsigned char shared[FAKE_CUDA_SHARED_OPTIN];
 };
+
+CUcontext fake_context_current(void);
+CUstream fake_stream(CUcontext context, CUstream stream); /* NULL: no such stream */
 
 CUresult fake_engine_start(CUcontext context);
 void fake_engine_stop(CUcontext context);
-
-CUcontext fake_context_current(void);
-/* NULL: no such stream. */
-CUstream fake_stream(CUcontext context, CUstream stream);
-/* NULL: no memory. */
 struct fake_operation *fake_operation_create(fake_run *run, size_t staged_bytes);
 void fake_operation_submit(CUcontext context, CUstream stream, struct fake_operation *operation);
 /* Until all that was submitted has ended, or something has failed: its error. */
@@ -148,14 +182,11 @@ CUresult fake_module_add_image(CUmodule module, const void *elf);
 CUresult fake_module_add_function(CUmodule module, const char *kernel, const char *name,
                                   CUfunction *out);
 void fake_module_free(CUcontext context, CUmodule module);
-/* NULL: no such function of a module of the context. */
-CUfunction fake_function(CUcontext context, CUfunction function);
+bool fake_is_function(CUcontext context, CUfunction function);
 /* The "PTX" of ptx.c. */
 CUresult fake_ptx_load(CUmodule module, const char *text, char *log, size_t log_bytes);
 
-/* -- memory --------------------------------------------------------------------------------------- */
-
-/* Whether the host may use these bytes by DMA: they are in one registration of the context. */
+/* Whether the device may use these bytes of the host's later: they are in one registration. */
 bool fake_is_registered(CUcontext context, const void *at, size_t bytes);
 
 #endif

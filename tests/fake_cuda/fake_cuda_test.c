@@ -19,7 +19,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <pthread.h>
+#include <seccomp.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -741,4 +741,64 @@ TEST_WITH(fake_cuda_is_a_library, 0, BHT_ALLOW_MAPPINGS) {
     OK(LAUNCH(LOAD(wild_write), 1, 1, 0, &(uint64_t){16}, &(uint32_t){1}));
     BHT_EQ(cu.cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
     OK(cu.cuCtxDestroy(context));
+}
+
+/* All that it calls once a context is there; any other call kills the child. */
+static void allow_few_calls(void) {
+    static const int calls[] = {
+        SCMP_SYS(futex),
+        SCMP_SYS(mmap),
+        SCMP_SYS(mprotect),
+        SCMP_SYS(munmap),
+        SCMP_SYS(brk),
+        SCMP_SYS(clock_gettime),
+        SCMP_SYS(clock_nanosleep),
+        SCMP_SYS(rt_sigprocmask),
+        /* for device memory that is new or comes from elsewhere */
+        SCMP_SYS(memfd_create),
+        SCMP_SYS(ftruncate),
+        SCMP_SYS(fcntl),
+        SCMP_SYS(fstat),
+        SCMP_SYS(newfstatat),
+        SCMP_SYS(close),
+        SCMP_SYS(exit_group),
+    };
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+    for (size_t i = 0; i < BHT_COUNT(calls); i++) {
+        BHT_EQ(seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0), 0);
+    }
+    BHT_EQ(seccomp_load(filter), 0);
+}
+
+TEST(fake_cuda_runs_behind_a_filter) {
+    if (BHT_ASAN || BHT_TSAN) {
+        return; /* their runtimes make calls of their own */
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        CUmemGenericAllocationHandle handle;
+        uint32_t out, sum = 0;
+        int fd;
+        start();
+        allow_few_calls();
+        start_endless();
+        end_endless();
+        OK(cu.cuMemCreate(&handle, BLOCK, &on_device, 0));
+        OK(cu.cuMemExportToShareableHandle(&fd, handle, 1, 0));
+        OK(cu.cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)fd, 1));
+        uint32_t *imported = map(handle, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+        OK(cu.cuMemRelease(handle));
+        OK(cu.cuMemHostRegister(&sum, sizeof sum, 0));
+        OK(LAUNCH(LOAD(counter), 4, 64, 0, &(void *){&sum}));
+        OK(cu.cuStreamWriteValue32(stream, (uintptr_t)imported, 3, 0));
+        OK(cu.cuMemcpyDtoHAsync(&out, (uintptr_t)imported, sizeof out, stream));
+        BHT_EQ(sum + out, 4 * 64 + 3);
+        unmap(imported);
+        OK(LAUNCH(LOAD(null_read), 1, 1, 0, &words));
+        BHT_EQ(cu.cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+        _exit(0);
+    }
+    int status;
+    BHT_EQ(waitpid(child, &status, 0), child);
+    BHT_EQ(status, 0);
 }

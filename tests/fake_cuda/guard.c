@@ -72,6 +72,12 @@ CUresult fake_guard_install(void) {
     return CUDA_SUCCESS;
 }
 
+void fake_guard_leave_out(sigset_t *set) {
+    for (size_t i = 0; i < SIGNALS; i++) {
+        sigdelset(set, signals[i].signal);
+    }
+}
+
 CUresult fake_guard(void (*run)(void *argument), void *argument) {
     struct frame frame = {.outer = innermost, .error = CUDA_SUCCESS};
     if (sigsetjmp(frame.jump, 0) == 0) {

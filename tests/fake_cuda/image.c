@@ -46,11 +46,10 @@ static CUresult read_header(struct load *load) {
                                              ELFCLASS64, ELFDATA2LSB, EV_CURRENT};
     Elf64_Ehdr *header = &load->header;
     fake_move(header, load->elf, sizeof *header);
-    if (memcmp(header->e_ident, expected, sizeof expected) != 0 || header->e_type != ET_DYN ||
-        header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum == 0 ||
-        header->e_phnum > MOST_SEGMENTS || header->e_phoff > MOST_BYTES) {
-        return CUDA_ERROR_INVALID_IMAGE;
-    }
+    FAKE_REQUIRE(memcmp(header->e_ident, expected, sizeof expected) == 0 &&
+                     header->e_type == ET_DYN && header->e_phentsize == sizeof(Elf64_Phdr) &&
+                     header->e_phnum <= MOST_SEGMENTS && header->e_phoff <= MOST_BYTES,
+                 INVALID_IMAGE);
     fake_move(load->segments, load->elf + header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr));
     return header->e_machine == MACHINE ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
@@ -67,26 +66,25 @@ static CUresult measure(struct load *load) {
         if (segment->p_type != PT_LOAD) {
             continue;
         }
-        if (segment->p_vaddr < end || !is_within(segment->p_vaddr, segment->p_memsz, MOST_BYTES) ||
-            segment->p_filesz > segment->p_memsz ||
-            !is_within(segment->p_offset, segment->p_filesz, MOST_BYTES) ||
-            !(segment->p_flags & PF_R) ||
-            ((segment->p_flags & PF_W) && (segment->p_flags & PF_X))) {
-            return CUDA_ERROR_INVALID_IMAGE;
-        }
+        FAKE_REQUIRE(segment->p_vaddr >= end &&
+                         is_within(segment->p_vaddr, segment->p_memsz, MOST_BYTES) &&
+                         segment->p_filesz <= segment->p_memsz &&
+                         is_within(segment->p_offset, segment->p_filesz, MOST_BYTES),
+                     INVALID_IMAGE);
+        FAKE_REQUIRE((segment->p_flags & PF_R) &&
+                         (segment->p_flags & (PF_W | PF_X)) != (PF_W | PF_X),
+                     INVALID_IMAGE);
         end = page_end(segment->p_vaddr + segment->p_memsz);
     }
     load->image->bytes = end;
-    return end > 0 && is_in(load, load->dynamic, load->dynamic_bytes) ? CUDA_SUCCESS
-                                                                      : CUDA_ERROR_INVALID_IMAGE;
+    FAKE_REQUIRE(end > 0 && is_in(load, load->dynamic, load->dynamic_bytes), INVALID_IMAGE);
+    return CUDA_SUCCESS;
 }
 
 static CUresult copy_segments(struct load *load) {
     struct fake_image *image = load->image;
     void *at = mmap(NULL, image->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    FAKE_REQUIRE(at != MAP_FAILED, OUT_OF_MEMORY);
     image->at = at;
     for (unsigned i = 0; i < load->header.e_phnum; i++) {
         const Elf64_Phdr *segment = &load->segments[i];
@@ -133,59 +131,52 @@ static CUresult read_dynamic(struct load *load) {
         }
     }
     uint32_t hash[2]; /* the counts of buckets and of symbols */
-    if (load->hash == 0 || !is_in(load, load->hash, sizeof hash)) {
-        return CUDA_ERROR_INVALID_IMAGE;
-    }
+    FAKE_REQUIRE(load->hash > 0 && is_in(load, load->hash, sizeof hash), INVALID_IMAGE);
     memcpy(hash, image->at + load->hash, sizeof hash);
     image->symbol_count = hash[1];
-    return image->symbol_count <= MOST_SYMBOLS &&
-                   is_in(load, image->symbols, image->symbol_count * sizeof(Elf64_Sym)) &&
-                   image->string_bytes > 0 && is_in(load, image->strings, image->string_bytes) &&
-                   image->at[image->strings + image->string_bytes - 1] == '\0'
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_IMAGE;
+    FAKE_REQUIRE(image->symbol_count <= MOST_SYMBOLS &&
+                     is_in(load, image->symbols, image->symbol_count * sizeof(Elf64_Sym)),
+                 INVALID_IMAGE);
+    FAKE_REQUIRE(image->string_bytes > 0 && is_in(load, image->strings, image->string_bytes) &&
+                     image->at[image->strings + image->string_bytes - 1] == '\0',
+                 INVALID_IMAGE);
+    return CUDA_SUCCESS;
 }
 
 static CUresult relocate(struct load *load) {
     unsigned char *base = load->image->at;
     Elf64_Rela entry;
     Elf64_Sym symbol;
-    if (!is_in(load, load->relocations, load->relocation_bytes)) {
-        return CUDA_ERROR_INVALID_IMAGE;
-    }
+    FAKE_REQUIRE(is_in(load, load->relocations, load->relocation_bytes), INVALID_IMAGE);
     for (size_t at = 0; at + sizeof entry <= load->relocation_bytes; at += sizeof entry) {
         memcpy(&entry, base + load->relocations + at, sizeof entry);
-        if (entry.r_info != ELF64_R_INFO(0, RELATIVE) ||
-            !is_in(load, entry.r_offset, sizeof(uint64_t)) ||
-            !is_in(load, (size_t)entry.r_addend, 0)) {
-            return CUDA_ERROR_INVALID_IMAGE;
-        }
+        FAKE_REQUIRE(entry.r_info == ELF64_R_INFO(0, RELATIVE) &&
+                         is_in(load, entry.r_offset, sizeof(uint64_t)) &&
+                         is_in(load, (size_t)entry.r_addend, 0),
+                     INVALID_IMAGE);
         const uint64_t value = (uintptr_t)base + (uint64_t)entry.r_addend;
         memcpy(base + entry.r_offset, &value, sizeof value);
     }
     /* Nobody would define what it lacks. */
     for (size_t i = 1; i < load->image->symbol_count; i++) {
         memcpy(&symbol, base + load->image->symbols + i * sizeof symbol, sizeof symbol);
-        if (symbol.st_shndx == SHN_UNDEF) {
-            return CUDA_ERROR_INVALID_IMAGE;
-        }
+        FAKE_REQUIRE(symbol.st_shndx != SHN_UNDEF, INVALID_IMAGE);
     }
     return CUDA_SUCCESS;
 }
 
 static CUresult protect(struct load *load) {
     struct fake_image *image = load->image;
-    if (mprotect(image->at, image->bytes, PROT_READ) != 0) {
-        return CUDA_ERROR_OPERATING_SYSTEM;
-    }
+    FAKE_REQUIRE(mprotect(image->at, image->bytes, PROT_READ) == 0, OPERATING_SYSTEM);
     for (unsigned i = 0; i < load->header.e_phnum; i++) {
         const Elf64_Phdr *segment = &load->segments[i];
         const size_t at = segment->p_vaddr & ~(PAGE_BYTES - 1);
         const int protection = PROT_READ | (segment->p_flags & PF_W ? PROT_WRITE : 0) |
                                (segment->p_flags & PF_X ? PROT_EXEC : 0);
-        if (segment->p_type == PT_LOAD && protection != PROT_READ &&
-            mprotect(image->at + at, segment->p_vaddr + segment->p_memsz - at, protection) != 0) {
-            return CUDA_ERROR_OPERATING_SYSTEM;
+        if (segment->p_type == PT_LOAD) {
+            FAKE_REQUIRE(
+                mprotect(image->at + at, segment->p_vaddr + segment->p_memsz - at, protection) == 0,
+                OPERATING_SYSTEM);
         }
     }
     return CUDA_SUCCESS;
@@ -193,7 +184,8 @@ static CUresult protect(struct load *load) {
 
 static CUresult check_arch(struct load *load) {
     const int *arch = fake_image_find(load->image, "fake_arch", sizeof *arch);
-    return arch && *arch == FAKE_CUDA_ARCH ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
+    FAKE_REQUIRE(arch && *arch == FAKE_CUDA_ARCH, NO_BINARY_FOR_GPU);
+    return CUDA_SUCCESS;
 }
 
 static void run_load(void *argument) {

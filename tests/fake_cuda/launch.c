@@ -66,17 +66,9 @@ static const void *find_buffer(CUfunction function, void **extra) {
     return bytes >= function->parameter_bytes ? buffer : NULL;
 }
 
-static CUresult check_size(CUfunction function, struct fake_cuda_dim grid,
-                           struct fake_cuda_dim block, uint32_t shared_bytes) {
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0 ||
-        grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535 || block.x > 1024 ||
-        block.y > 1024 || block.z > 64) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return (uint64_t)block.x * block.y * block.z > function->attributes.max_threads ||
-                   shared_bytes > function->attributes.max_dynamic_shared
-               ? CUDA_ERROR_INVALID_VALUE
-               : CUDA_SUCCESS;
+static bool fits(struct fake_cuda_dim size, struct fake_cuda_dim most) {
+    return size.x > 0 && size.y > 0 && size.z > 0 && size.x <= most.x && size.y <= most.y &&
+           size.z <= most.z;
 }
 
 CUresult fake_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -84,37 +76,30 @@ CUresult fake_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid
                              unsigned shared_bytes, CUstream stream, void **parameters,
                              void **extra) {
     const struct fake_cuda_dim grid = {grid_x, grid_y, grid_z}, block = {block_x, block_y, block_z};
-    const void *buffer = NULL;
-    CUcontext context;
-    CUresult result = fake_enter(&context);
-    if (result == CUDA_SUCCESS &&
-        (!fake_function(context, function) || !(stream = fake_stream(context, stream)))) {
-        result = CUDA_ERROR_INVALID_HANDLE;
+    const unsigned char *buffer = NULL;
+    FAKE_ENTER(context);
+    FAKE_REQUIRE(fake_is_function(context, function), INVALID_HANDLE);
+    FAKE_REQUIRE(stream = fake_stream(context, stream), INVALID_HANDLE);
+    FAKE_REQUIRE(fits(grid, (struct fake_cuda_dim){INT32_MAX, 65535, 65535}), INVALID_VALUE);
+    FAKE_REQUIRE(fits(block, (struct fake_cuda_dim){1024, 1024, 64}) &&
+                     block.x * block.y * block.z <= function->attributes.max_threads,
+                 INVALID_VALUE);
+    FAKE_REQUIRE(shared_bytes <= function->attributes.max_dynamic_shared, INVALID_VALUE);
+    if (function->parameter_count > 0) {
+        FAKE_REQUIRE(!parameters != !extra, INVALID_VALUE);
+        FAKE_REQUIRE(parameters || (buffer = find_buffer(function, extra)), INVALID_VALUE);
     }
-    if (result == CUDA_SUCCESS) {
-        result = check_size(function, grid, block, shared_bytes);
-    }
-    if (result == CUDA_SUCCESS && function->parameter_count > 0 &&
-        (!parameters == !extra || (extra && !(buffer = find_buffer(function, extra))))) {
-        result = CUDA_ERROR_INVALID_VALUE;
-    }
-    struct fake_operation *operation = NULL;
-    if (result == CUDA_SUCCESS &&
-        !(operation = fake_operation_create(run_launch, function->parameter_bytes))) {
-        result = CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    if (result != CUDA_SUCCESS) {
-        return fake_leave(result);
-    }
+    struct fake_operation *operation = fake_operation_create(run_launch, function->parameter_bytes);
+    FAKE_REQUIRE(operation, OUT_OF_MEMORY);
     operation->function = function;
     operation->grid = grid;
     operation->block = block;
     operation->shared_bytes = function->attributes.static_shared + shared_bytes;
     for (uint32_t i = 0; i < function->parameter_count; i++) {
         const struct fake_cuda_parameter *at = &function->parameters[i];
-        memcpy(operation->staged + at->offset,
-               buffer ? (const unsigned char *)buffer + at->offset : parameters[i], at->size);
+        memcpy(operation->staged + at->offset, buffer ? buffer + at->offset : parameters[i],
+               at->size);
     }
     fake_operation_submit(context, stream, operation);
-    return fake_leave(CUDA_SUCCESS);
+    return CUDA_SUCCESS;
 }

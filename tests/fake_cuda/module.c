@@ -12,9 +12,7 @@ struct image {
 
 CUresult fake_module_add_image(CUmodule module, const void *elf) {
     struct image *entry = malloc(sizeof *entry);
-    if (!entry) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    FAKE_REQUIRE(entry, OUT_OF_MEMORY);
     CUresult result = fake_image_load(&entry->image, elf);
     if (result != CUDA_SUCCESS) {
         free(entry);
@@ -52,6 +50,11 @@ static CUresult read_parameters(const struct fake_image *image, const char *kern
     }
 }
 
+/* 0 means as much as possible. */
+static void limit(uint32_t *value, uint32_t most) {
+    *value = *value == 0 || *value > most ? most : *value;
+}
+
 CUresult fake_module_add_function(CUmodule module, const char *kernel, const char *name,
                                   CUfunction *out) {
     const struct fake_image *image = &((struct image *)(void *)module->images.next)->image;
@@ -68,21 +71,12 @@ CUresult fake_module_add_function(CUmodule module, const char *kernel, const cha
         free(function);
         return result;
     }
-    struct fake_cuda_attributes *attributes = &function->attributes;
     const struct fake_cuda_attributes *own = find(image, kernel, "_attributes", sizeof *own);
-    if (own) {
-        *attributes = *own;
-    }
-    if (attributes->max_threads == 0 || attributes->max_threads > FAKE_CUDA_BLOCK_THREADS) {
-        attributes->max_threads = FAKE_CUDA_BLOCK_THREADS;
-    }
-    if (attributes->static_shared > FAKE_CUDA_SHARED_BYTES) {
-        attributes->static_shared = FAKE_CUDA_SHARED_BYTES;
-    }
-    if (attributes->max_dynamic_shared == 0 ||
-        attributes->max_dynamic_shared > FAKE_CUDA_SHARED_BYTES - attributes->static_shared) {
-        attributes->max_dynamic_shared = FAKE_CUDA_SHARED_BYTES - attributes->static_shared;
-    }
+    struct fake_cuda_attributes *attributes = &function->attributes;
+    *attributes = own ? *own : *attributes;
+    limit(&attributes->max_threads, FAKE_CUDA_BLOCK_THREADS);
+    attributes->static_shared %= FAKE_CUDA_SHARED_BYTES + 1;
+    limit(&attributes->max_dynamic_shared, FAKE_CUDA_SHARED_BYTES - attributes->static_shared);
     snprintf(function->name, sizeof function->name, "%s", name);
     memcpy(&function->run, &code, sizeof code);
     fake_add(&module->functions, function);
@@ -92,11 +86,7 @@ CUresult fake_module_add_function(CUmodule module, const char *kernel, const cha
 
 void fake_module_free(CUcontext context, CUmodule module) {
     fake_remove(&context->modules, module);
-    while (module->functions.next) {
-        void *function = module->functions.next;
-        fake_remove(&module->functions, function);
-        free(function);
-    }
+    fake_free_list(&module->functions);
     while (module->images.next) {
         struct image *entry = (struct image *)(void *)module->images.next;
         fake_remove(&module->images, entry);
@@ -106,13 +96,12 @@ void fake_module_free(CUcontext context, CUmodule module) {
     free(module);
 }
 
-CUfunction fake_function(CUcontext context, CUfunction function) {
-    for (struct fake_link *link = context->modules.next; link; link = link->next) {
-        if (fake_has(&((CUmodule)(void *)link)->functions, function)) {
-            return function;
-        }
+bool fake_is_function(CUcontext context, CUfunction function) {
+    struct fake_link *link = context->modules.next;
+    while (link && !fake_has(&((CUmodule)(void *)link)->functions, function)) {
+        link = link->next;
     }
-    return NULL;
+    return link;
 }
 
 struct text {
@@ -140,9 +129,7 @@ static CUresult load(CUmodule module, const char *image, char *log, size_t log_b
         return fake_module_add_image(module, image);
     }
     text = (struct text){image, malloc(TEXT_BYTES), TEXT_BYTES, false};
-    if (!text.out) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    FAKE_REQUIRE(text.out, OUT_OF_MEMORY);
     fake_guard(run_read_text, &text);
     CUresult result =
         text.ended ? fake_ptx_load(module, text.out, log, log_bytes) : CUDA_ERROR_INVALID_PTX;
@@ -152,139 +139,88 @@ static CUresult load(CUmodule module, const char *image, char *log, size_t log_b
 
 CUresult fake_cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned count, int *options,
                                  void **values) {
-    CUcontext context;
-    char unused[1], *log = unused;
-    size_t log_bytes = sizeof unused;
-    void **out_length = NULL;
-    CUresult result = fake_enter(&context);
-    if (result == CUDA_SUCCESS && (!out || !image || (count > 0 && (!options || !values)))) {
-        result = CUDA_ERROR_INVALID_VALUE;
+    char none[1], *log = none;
+    void *one = (void *)sizeof none, **length = &one;
+    FAKE_ENTER(context);
+    FAKE_REQUIRE(out && image && (count == 0 || (options && values)), INVALID_VALUE);
+    for (unsigned i = 0; i < count; i++) {
+        log = options[i] == CU_JIT_ERROR_LOG_BUFFER ? values[i] : log;
+        length = options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES ? &values[i] : length;
     }
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < count; i++) {
-        if (options[i] == CU_JIT_ERROR_LOG_BUFFER) {
-            log = values[i];
-        } else if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
-            out_length = &values[i];
-            log_bytes = (uintptr_t)values[i];
-        }
-    }
-    if (!log || log == unused || !out_length || log_bytes == 0) {
-        log = unused;
-        log_bytes = sizeof unused;
-    }
-    log[0] = '\0';
-    CUmodule module = NULL;
+    FAKE_REQUIRE(log && (log == none) == (length == &one) && *length, INVALID_VALUE);
     /* A driver loads nothing beside a running kernel of the context. */
-    if (result == CUDA_SUCCESS && (result = fake_context_wait(context)) == CUDA_SUCCESS &&
-        !(module = calloc(1, sizeof *module))) {
-        result = CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    FAKE_CHECK(fake_context_wait(context));
+    CUmodule module = calloc(1, sizeof *module);
+    FAKE_REQUIRE(module, OUT_OF_MEMORY);
+    fake_add(&context->modules, module);
+    log[0] = '\0';
+    CUresult result = load(module, image, log, (uintptr_t)*length);
+    *length = (void *)(uintptr_t)strlen(log);
     if (result == CUDA_SUCCESS) {
-        fake_add(&context->modules, module);
-        if ((result = load(module, image, log, log_bytes)) != CUDA_SUCCESS) {
-            fake_module_free(context, module);
-        } else {
-            *out = module;
-        }
-        if (out_length) {
-            *out_length = (void *)(uintptr_t)strlen(log);
-        }
+        *out = module;
+    } else {
+        fake_module_free(context, module);
     }
-    return fake_leave(result);
+    return result;
 }
 
 CUresult fake_cuModuleUnload(CUmodule module) {
-    CUcontext context;
-    CUresult result = fake_enter(&context);
-    if (result == CUDA_SUCCESS && !fake_has(&context->modules, module)) {
-        result = CUDA_ERROR_INVALID_HANDLE;
-    }
-    if (result == CUDA_SUCCESS && (result = fake_context_wait(context)) == CUDA_SUCCESS) {
-        fake_module_free(context, module);
-    }
-    return fake_leave(result);
+    FAKE_ENTER(context);
+    FAKE_REQUIRE(fake_has(&context->modules, module), INVALID_HANDLE);
+    FAKE_CHECK(fake_context_wait(context));
+    fake_module_free(context, module);
+    return CUDA_SUCCESS;
 }
 
 CUresult fake_cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name) {
-    CUcontext context;
-    CUresult result = fake_enter(&context);
-    if (result != CUDA_SUCCESS) {
-        return fake_leave(result);
-    }
-    if (!out || !name) {
-        return fake_leave(CUDA_ERROR_INVALID_VALUE);
-    }
-    if (!fake_has(&context->modules, module)) {
-        return fake_leave(CUDA_ERROR_INVALID_HANDLE);
-    }
+    FAKE_ENTER(context);
+    FAKE_REQUIRE(out && name, INVALID_VALUE);
+    FAKE_REQUIRE(fake_has(&context->modules, module), INVALID_HANDLE);
     for (struct fake_link *link = module->functions.next; link; link = link->next) {
         if (strcmp(((CUfunction)(void *)link)->name, name) == 0) {
             *out = (CUfunction)(void *)link;
-            return fake_leave(CUDA_SUCCESS);
+            return CUDA_SUCCESS;
         }
     }
-    return fake_leave(module->closed ? CUDA_ERROR_NOT_FOUND
-                                     : fake_module_add_function(module, name, name, out));
-}
-
-/* Takes the lock, as fake_enter(). */
-static CUresult enter(CUfunction function, CUcontext *context) {
-    CUresult result = fake_enter(context);
-    return result == CUDA_SUCCESS && !fake_function(*context, function) ? CUDA_ERROR_INVALID_HANDLE
-                                                                        : result;
+    FAKE_REQUIRE(!module->closed, NOT_FOUND);
+    return fake_module_add_function(module, name, name, out);
 }
 
 CUresult fake_cuFuncGetAttribute(int *value, int attribute, CUfunction function) {
-    CUcontext context;
-    CUresult result = enter(function, &context);
-    if (result == CUDA_SUCCESS && !value) {
-        result = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (result == CUDA_SUCCESS) {
-        const struct fake_cuda_attributes *attributes = &function->attributes;
-        switch (attribute) {
-        case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-            *value = (int)attributes->max_threads;
-            break;
-        case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-            *value = (int)attributes->static_shared;
-            break;
-        case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-            *value = (int)attributes->max_dynamic_shared;
-            break;
-        default:
-            result = CUDA_ERROR_INVALID_VALUE;
-            break;
+    FAKE_ENTER(context);
+    FAKE_REQUIRE(fake_is_function(context, function), INVALID_HANDLE);
+    const struct {
+        int attribute;
+        uint32_t value;
+    } rows[] = {
+        {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function->attributes.max_threads},
+        {CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function->attributes.static_shared},
+        {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function->attributes.max_dynamic_shared},
+    };
+    for (size_t i = 0; value && i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].attribute == attribute) {
+            *value = (int)rows[i].value;
+            return CUDA_SUCCESS;
         }
     }
-    return fake_leave(result);
+    return CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult fake_cuFuncSetAttribute(CUfunction function, int attribute, int value) {
-    CUcontext context;
-    CUresult result = enter(function, &context);
-    if (result == CUDA_SUCCESS &&
-        (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 ||
-         (uint32_t)value > FAKE_CUDA_SHARED_OPTIN - function->attributes.static_shared)) {
-        result = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (result == CUDA_SUCCESS) {
-        function->attributes.max_dynamic_shared = (uint32_t)value;
-    }
-    return fake_leave(result);
+    FAKE_ENTER(context);
+    FAKE_REQUIRE(fake_is_function(context, function), INVALID_HANDLE);
+    FAKE_REQUIRE(attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value >= 0 &&
+                     (uint32_t)value <= FAKE_CUDA_SHARED_OPTIN - function->attributes.static_shared,
+                 INVALID_VALUE);
+    function->attributes.max_dynamic_shared = (uint32_t)value;
+    return CUDA_SUCCESS;
 }
 
 CUresult fake_cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *size) {
-    CUcontext context;
-    CUresult result = enter(function, &context);
-    if (result == CUDA_SUCCESS && (!offset || index >= function->parameter_count)) {
-        result = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (result == CUDA_SUCCESS) {
-        *offset = function->parameters[index].offset;
-        if (size) {
-            *size = function->parameters[index].size;
-        }
-    }
-    return fake_leave(result);
+    FAKE_ENTER(context);
+    FAKE_REQUIRE(fake_is_function(context, function), INVALID_HANDLE);
+    FAKE_REQUIRE(offset && size && index < function->parameter_count, INVALID_VALUE);
+    *offset = function->parameters[index].offset;
+    *size = function->parameters[index].size;
+    return CUDA_SUCCESS;
 }

@@ -46,12 +46,8 @@ static CUresult add_body(CUmodule module, const struct entry *entry, const char 
         }
         const char *kernel = strcmp(body, "illegal") == 0 ? "null_read" : body;
         CUfunction function;
-        CUresult result = fake_module_add_image(module, bodies[i].cubin);
-        if (result != CUDA_SUCCESS ||
-            (result = fake_module_add_function(module, kernel, entry->name, &function)) !=
-                CUDA_SUCCESS) {
-            return result;
-        }
+        FAKE_CHECK(fake_module_add_image(module, bodies[i].cubin));
+        FAKE_CHECK(fake_module_add_function(module, kernel, entry->name, &function));
         bool same = function->parameter_count == entry->count;
         for (uint32_t at = 0; same && at < entry->count; at++) {
             same = function->parameters[at].size == entry->sizes[at];

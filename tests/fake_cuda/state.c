@@ -12,63 +12,43 @@ unsigned long long fake_setting(const char *variable, unsigned long long otherwi
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
+int fake_take_lock(void) {
+    if (forked) {
+        pthread_mutex_init(&fake_lock, NULL); /* whoever held it is not in this process */
+    }
+    return pthread_mutex_lock(&fake_lock);
+}
+
+void fake_leave_lock(int *unused) {
+    (void)unused;
+    pthread_mutex_unlock(&fake_lock);
+}
+
+CUresult fake_check_driver(void) {
+    return initialized && !forked ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult fake_check_context(CUcontext *out_current) {
+    *out_current = fake_context_current();
+    return *out_current ? (*out_current)->error : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 static void note_fork(void) {
     forked = initialized;
 }
 
-bool fake_is_initialized(void) {
-    return initialized && !forked;
-}
-
 CUresult fake_cuInit(unsigned flags) {
-    static bool at_fork;
-    if (forked) {
-        return CUDA_ERROR_NOT_INITIALIZED;
+    FAKE_REQUIRE(!forked, NOT_INITIALIZED);
+    FAKE_REQUIRE(flags == 0, INVALID_VALUE);
+    FAKE_CHECK((CUresult)fake_setting("FAKE_CUDA_INIT", CUDA_SUCCESS));
+    FAKE_REQUIRE(fake_is_device(0), NO_DEVICE);
+    __attribute__((cleanup(fake_leave_lock), unused)) int held = fake_take_lock();
+    if (!initialized) {
+        FAKE_CHECK(fake_guard_install());
+        FAKE_REQUIRE(pthread_atfork(NULL, NULL, note_fork) == 0, OUT_OF_MEMORY);
+        initialized = true;
     }
-    if (flags != 0) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    CUresult result = (CUresult)fake_setting("FAKE_CUDA_INIT", CUDA_SUCCESS);
-    if (result != CUDA_SUCCESS) {
-        return result;
-    }
-    if (fake_setting("FAKE_CUDA_DEVICES", 1) == 0) {
-        return CUDA_ERROR_NO_DEVICE;
-    }
-    pthread_mutex_lock(&fake_lock);
-    if (!at_fork) {
-        at_fork = pthread_atfork(NULL, NULL, note_fork) == 0;
-        result = at_fork ? fake_guard_install() : CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    initialized = result == CUDA_SUCCESS;
-    return fake_leave(result);
-}
-
-/* Without the lock in a forked child: whoever held it is not there. */
-CUresult fake_enter_driver(void) {
-    if (!fake_is_initialized()) {
-        if (forked) {
-            pthread_mutex_init(&fake_lock, NULL);
-        }
-        pthread_mutex_lock(&fake_lock);
-        return CUDA_ERROR_NOT_INITIALIZED;
-    }
-    pthread_mutex_lock(&fake_lock);
     return CUDA_SUCCESS;
-}
-
-CUresult fake_enter(CUcontext *out_context) {
-    CUresult result = fake_enter_driver();
-    if (result != CUDA_SUCCESS) {
-        return result;
-    }
-    *out_context = fake_context_current();
-    return *out_context ? (*out_context)->error : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-CUresult fake_leave(CUresult result) {
-    pthread_mutex_unlock(&fake_lock);
-    return result;
 }
 
 bool fake_has(const struct fake_link *list, const void *entry) {
@@ -90,4 +70,12 @@ void fake_remove(struct fake_link *list, void *entry) {
         list = list->next;
     }
     list->next = list->next->next;
+}
+
+void fake_free_list(struct fake_link *list) {
+    while (list->next) {
+        void *entry = list->next;
+        fake_remove(list, entry);
+        free(entry);
+    }
 }

@@ -91,12 +91,12 @@ enum {
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 };
 
-#define CU_CTX_SCHED_YIELD             0x02u
-#define CU_CTX_MAP_HOST                0x08u
-#define CU_STREAM_NON_BLOCKING         0x01u
-#define CU_MEMHOSTREGISTER_DEVICEMAP   0x02u
-#define CU_MEMHOSTREGISTER_READ_ONLY   0x08u
-#define CU_GET_PROC_ADDRESS_DEFAULT    0u
+#define CU_CTX_SCHED_YIELD           0x02u
+#define CU_CTX_MAP_HOST              0x08u
+#define CU_STREAM_NON_BLOCKING       0x01u
+#define CU_MEMHOSTREGISTER_DEVICEMAP 0x02u
+#define CU_MEMHOSTREGISTER_READ_ONLY 0x08u
+#define CU_GET_PROC_ADDRESS_DEFAULT  0u
 
 /* CUmemAllocationType, CUmemAllocationHandleType, CUmemLocationType, CUmemAccess_flags,
  * CUmemAllocationGranularity_flags */
@@ -142,12 +142,12 @@ typedef struct CUmemAccessDesc {
     CUDA(cuDeviceGetName, 2000, (char *name, int length, CUdevice device))                         \
     CUDA(cuDeviceGetUuid, 11040, (CUuuid * uuid, CUdevice device))                                 \
     CUDA(cuDeviceGetAttribute, 2000, (int *value, int attribute, CUdevice device))                 \
-    CUDA(cuDeviceTotalMem, 3020, (size_t * bytes, CUdevice device))                                \
+    CUDA(cuDeviceTotalMem, 3020, (size_t *bytes, CUdevice device))                                 \
     CUDA(cuCtxCreate, 3020, (CUcontext * context, unsigned flags, CUdevice device))                \
     CUDA(cuCtxDestroy, 4000, (CUcontext context))                                                  \
     CUDA(cuCtxSetLimit, 3010, (int limit, size_t value))                                           \
     CUDA(cuCtxSynchronize, 2000, (void))                                                           \
-    CUDA(cuMemGetInfo, 3020, (size_t * free, size_t * total))                                      \
+    CUDA(cuMemGetInfo, 3020, (size_t *free, size_t *total))                                        \
     CUDA(cuStreamCreate, 2000, (CUstream * stream, unsigned flags))                                \
     CUDA(cuStreamDestroy, 4000, (CUstream stream))                                                 \
     CUDA(cuStreamQuery, 2000, (CUstream stream))                                                   \
@@ -174,7 +174,7 @@ typedef struct CUmemAccessDesc {
     CUDA(cuMemHostUnregister, 4000, (void *pointer))                                               \
     CUDA(cuMemHostGetDevicePointer, 3020, (CUdeviceptr * out, void *pointer, unsigned flags))      \
     CUDA(cuMemGetAllocationGranularity, 10020,                                                     \
-         (size_t * granularity, const CUmemAllocationProp *properties, int option))                \
+         (size_t *granularity, const CUmemAllocationProp *properties, int option))                 \
     CUDA(cuMemAddressReserve, 10020,                                                               \
          (CUdeviceptr * out, size_t bytes, size_t alignment, CUdeviceptr address,                  \
           unsigned long long flags))                                                               \
@@ -197,12 +197,10 @@ typedef struct CUmemAccessDesc {
          (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                        \
     CUDA(cuMemcpyHtoDAsync, 3020,                                                                  \
          (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))                        \
-    CUDA(cuMemcpyDtoHAsync, 3020,                                                                  \
-         (void *to, CUdeviceptr from, size_t bytes, CUstream stream))                              \
+    CUDA(cuMemcpyDtoHAsync, 3020, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))     \
     CUDA(cuMemsetD8Async, 3020,                                                                    \
          (CUdeviceptr to, unsigned char value, size_t count, CUstream stream))                     \
-    CUDA(cuMemsetD32Async, 3020,                                                                   \
-         (CUdeviceptr to, unsigned value, size_t count, CUstream stream))
+    CUDA(cuMemsetD32Async, 3020, (CUdeviceptr to, unsigned value, size_t count, CUstream stream))
 
 /* cuGetProcAddress, since 12.0. *status is 0, 1: no such name, 2: no such name in |version|. */
 typedef CUresult (*bhi_cuda_entry)(const char *name, void **out, int version, uint64_t flags,
