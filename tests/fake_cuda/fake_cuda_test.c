@@ -6,6 +6,7 @@
 #include "big_parameters.cubin.h"
 #include "copy_index.cubin.h"
 #include "counter.cubin.h"
+#include "deep.cubin.h"
 #include "divide.cubin.h"
 #include "endless.cubin.h"
 #include "misaligned.cubin.h"
@@ -357,9 +358,10 @@ TEST(fake_cuda_parameters_have_offsets_and_come_in_either_form) {
 /* -- faults --------------------------------------------------------------------------------------- */
 
 static void fault_by_kernel(const void *cubin, const char *name) {
-    uint64_t wild = 0x10;
-    uint32_t zero = 0;
-    OK(LAUNCH(load(cubin, name), 2, 2, 0, name[0] == 'w' ? (void *)&wild : (void *)&words, &zero));
+    uint64_t wild = 0xdead000000000010;
+    uint32_t number = strcmp(name, "deep") == 0 ? 1u << 20 : 0;
+    void *first = strcmp(name, "wild_write") == 0 ? (void *)&wild : (void *)&words;
+    OK(LAUNCH(load(cubin, name), 2, 2, 0, first, &number));
 }
 
 static void fault_by_write(const void *unused, const char *name) {
@@ -390,7 +392,8 @@ TEST(fake_cuda_faults_stay_with_their_context) {
     } rows[] = {
         {fault_by_kernel, fake_cubin_wild_write, "wild_write", CUDA_ERROR_ILLEGAL_ADDRESS},
         {fault_by_kernel, fake_cubin_null_read, "null_read", CUDA_ERROR_ILLEGAL_ADDRESS},
-        {fault_by_kernel, fake_cubin_trap, "trap", CUDA_ERROR_LAUNCH_FAILED},
+        {fault_by_kernel, fake_cubin_deep, "deep", CUDA_ERROR_ILLEGAL_ADDRESS},
+        {fault_by_kernel, fake_cubin_trap, "trap", CUDA_ERROR_ILLEGAL_INSTRUCTION},
         {fault_by_kernel, fake_cubin_assert, "assert", CUDA_ERROR_ASSERT},
         {fault_by_kernel, fake_cubin_misaligned, "misaligned", CUDA_ERROR_MISALIGNED_ADDRESS},
 #if defined(__x86_64__)
@@ -637,6 +640,7 @@ TEST(fake_cuda_refuses_images) {
         {HEAD "\n.entry go (u64,u64,f32,u32)\n  .body saxpy\n.entry b()\n.body hang", CUDA_SUCCESS,
          ""},
         {".version 8.8", CUDA_SUCCESS, ""},
+        {"// of a compiler\n\n.version 8.0\n", CUDA_SUCCESS, ""},
         {".version 8.9", CUDA_ERROR_UNSUPPORTED_PTX_VERSION, ""},
         {".version x", CUDA_ERROR_INVALID_PTX, "line 1"},
         {".version 8.0\n.target sm_100", CUDA_ERROR_INVALID_PTX, "line 2"},

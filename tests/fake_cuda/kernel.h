@@ -1,4 +1,4 @@
-/* For kernels of the fake CUDA driver. A file is one cubin:
+/* For kernels of the fake CUDA driver. A file is one cubin (kernels.cmake builds it):
  *
  *     FAKE_KERNEL(saxpy, (const float *, x), (float *, y), (float, a), (uint32_t, count)) {
  *         uint32_t i = fake_index(thread);
