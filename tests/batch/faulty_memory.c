@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <malloc.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -85,4 +86,19 @@ void faulty_memory_fail(long at) {
 
 long faulty_memory_seen(void) {
     return atomic_load(&seen);
+}
+
+bool faulty_memory_run(long at, void (*run)(long at)) {
+    size_t before = 0, used = 1;
+    bool reached = false;
+    for (int tries = 0; used != before; tries++) { /* an allocator keeps some at first */
+        BHT_LT(tries, 40);
+        before = mallinfo2().uordblks;
+        faulty_memory_fail(at);
+        run(at);
+        reached = faulty_memory_seen() >= at;
+        faulty_memory_fail(0);
+        used = mallinfo2().uordblks;
+    }
+    return reached;
 }

@@ -2,6 +2,7 @@
  * the candidate is said what is known, and nothing is left of any run. */
 #include "harness.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -53,6 +54,20 @@ BHT_WRAP(bh_status, bhi_kernel_types_ask, bh_kernel *kernel, uint64_t deadline_n
     }
     *out_types = types;
     return BH_OK;
+}
+
+static bh_stream_options asked; /* of the last stream */
+
+BHT_WRAP(bh_status, bh_stream_create, bh_context *context, const bh_stream_options *options,
+         bh_stream **out_stream, bh_detail *detail) {
+    asked = *options;
+    return __real_bh_stream_create(context, options, out_stream, detail);
+}
+
+BHT_WRAP(bh_status, bh_buffer_create, bh_context *context, uint64_t size,
+         const bh_buffer_options *options, bh_buffer **out_buffer, bh_detail *detail) {
+    BHT_EQ(options->memory, options->stream ? BH_MEMORY_AUTO : BH_MEMORY_HOST);
+    return __real_bh_buffer_create(context, size, options, out_buffer, detail);
 }
 
 BHT_WRAP(bh_status, bh_stream_device, bh_stream *stream, char out[48]) {
@@ -128,59 +143,61 @@ static void make_files(void) {
     BHT_EQ(chdir(folder), 0);
 }
 
+static const struct {
+    const char *call, *status;
+    bool on_device, on_host, known;
+    bh_judge_verdict verdict;
+    bh_status expected;
+    uint32_t runs;
+} cases[] = {
+    {"SCRIPT_NONE", "OK", true, true, true, BH_JUDGE_CORRECT, BH_OK, 3},
+    {"SCRIPT_EVENT", "INVALID_KERNEL", true, true, true, BH_JUDGE_FAILED, BH_INVALID_KERNEL, 0},
+    {"SCRIPT_EVENT", "DEADLINE", true, true, true, BH_JUDGE_FAILED, BH_DEADLINE, 0},
+    {"SCRIPT_EVENT", "NO_MEMORY", true, true, false, 0, BH_NO_MEMORY, 0},
+    {"SCRIPT_SUBMIT", "LIMIT_EXCEEDED", true, true, true, BH_JUDGE_FAILED, BH_LIMIT_EXCEEDED, 0},
+    {"SCRIPT_SUBMIT", "UNAVAILABLE", true, true, false, 0, BH_UNAVAILABLE, 0},
+    {"SCRIPT_BUFFER", "NO_MEMORY", true, true, false, 0, BH_NO_MEMORY, 0},
+    {"SCRIPT_BUFFER", "LIMIT_EXCEEDED", true, true, true, BH_JUDGE_FAILED, BH_LIMIT_EXCEEDED, 0},
+    {"SCRIPT_MAP", "SYSTEM", true, true, false, 0, BH_SYSTEM, 0}, /* or what reads */
+    {"SCRIPT_WRITE", "SYSTEM", true, false, false, 0, BH_SYSTEM, 0},
+    {"SCRIPT_KERNEL", "INVALID_KERNEL", true, true, true, BH_JUDGE_FAILED, BH_INVALID_KERNEL, 0},
+    {"SCRIPT_KERNEL", "INVALID_ARGUMENT", true, true, true, BH_JUDGE_FAILED, BH_INVALID_KERNEL, 0},
+    {"SCRIPT_TYPES", "COMPILE_FAILED", true, true, true, BH_JUDGE_FAILED, BH_COMPILE_FAILED, 0},
+    {"SCRIPT_STREAM", "NO_DEVICE", true, true, false, 0, BH_NO_DEVICE, 0},
+};
+static size_t row;
+
+/* The candidate; the same of a reference is no reference. */
+static void run_row(long at) {
+    setenv(cases[row].call, cases[row].status, 1);
+    const bool known = judge();
+    const bh_judgement *got = &candidate.judgement;
+    if (known != cases[row].known || got->runs != cases[row].runs ||
+        (known && got->verdict != cases[row].verdict) || got->status != cases[row].expected ||
+        (cases[row].expected != BH_OK && !strstr(got->message, "as scripted")) || !got->hashed ||
+        strcmp(got->name, "c") != 0) {
+        BHT_FAIL("row %zu, %s: %s: %s", row, on_device ? "device" : "host",
+                 bh_judge_verdict_name(got->verdict, got->status), got->message);
+    }
+    if (run_reference() != (cases[row].expected == BH_OK)) {
+        BHT_FAIL("row %zu: the reference is taken", row);
+    }
+    unsetenv(cases[row].call);
+    BHT_TRUE(run_reference());
+}
+
 TEST(what_the_library_refuses) {
-    static const struct {
-        const char *call, *status;
-        bool on_device, on_host, known;
-        bh_judge_verdict verdict;
-        bh_status expected;
-        uint32_t runs;
-    } cases[] = {
-        {"SCRIPT_NONE", "OK", true, true, true, BH_JUDGE_CORRECT, BH_OK, 3},
-        {"SCRIPT_EVENT", "INVALID_KERNEL", true, true, true, BH_JUDGE_FAILED, BH_INVALID_KERNEL, 0},
-        {"SCRIPT_EVENT", "DEADLINE", true, true, true, BH_JUDGE_FAILED, BH_DEADLINE, 0},
-        {"SCRIPT_EVENT", "NO_MEMORY", true, true, false, 0, BH_NO_MEMORY, 0},
-        {"SCRIPT_SUBMIT", "LIMIT_EXCEEDED", true, true, true, BH_JUDGE_FAILED, BH_LIMIT_EXCEEDED,
-         0},
-        {"SCRIPT_SUBMIT", "UNAVAILABLE", true, true, false, 0, BH_UNAVAILABLE, 0},
-        {"SCRIPT_BUFFER", "NO_MEMORY", true, true, false, 0, BH_NO_MEMORY, 0},
-        {"SCRIPT_BUFFER", "LIMIT_EXCEEDED", true, true, true, BH_JUDGE_FAILED, BH_LIMIT_EXCEEDED,
-         0},
-        {"SCRIPT_MAP", "SYSTEM", true, true, false, 0, BH_SYSTEM, 0}, /* or what reads */
-        {"SCRIPT_WRITE", "SYSTEM", true, false, false, 0, BH_SYSTEM, 0},
-        {"SCRIPT_KERNEL", "INVALID_KERNEL", true, true, true, BH_JUDGE_FAILED, BH_INVALID_KERNEL,
-         0},
-        {"SCRIPT_KERNEL", "INVALID_ARGUMENT", true, true, true, BH_JUDGE_FAILED, BH_INVALID_KERNEL,
-         0},
-        {"SCRIPT_TYPES", "COMPILE_FAILED", true, true, true, BH_JUDGE_FAILED, BH_COMPILE_FAILED, 0},
-        {"SCRIPT_STREAM", "NO_DEVICE", true, true, false, 0, BH_NO_DEVICE, 0},
-    };
     make_files();
     open_court(text);
     BHT_TRUE(run_reference());
     BHT_STR_EQ(court.device, "script:0");
-    for (size_t i = 0; i < 2 * BHT_COUNT(cases); i++) {
-        on_device = i % 2;
-        if (!(on_device ? cases[i / 2].on_device : cases[i / 2].on_host)) {
-            continue;
+    for (int i = 0; i < 2; i++) {
+        on_device = i;
+        for (row = 0; row < BHT_COUNT(cases); row++) {
+            if (on_device ? cases[row].on_device : cases[row].on_host) {
+                BHT_TRUE(!faulty_memory_run(LONG_MAX, run_row)); /* and nothing is forgotten */
+            }
         }
-        setenv(cases[i / 2].call, cases[i / 2].status, 1);
-        const bool known = judge();
-        const bh_judgement *got = &candidate.judgement;
-        if (known != cases[i / 2].known || got->runs != cases[i / 2].runs ||
-            (known && got->verdict != cases[i / 2].verdict) ||
-            got->status != cases[i / 2].expected ||
-            (cases[i / 2].expected != BH_OK && !strstr(got->message, "as scripted")) ||
-            !got->hashed || strcmp(got->name, "c") != 0) {
-            BHT_FAIL("case %zu: %s: %s", i, bh_judge_verdict_name(got->verdict, got->status),
-                     got->message);
-        }
-        /* The same of a reference is no reference. */
-        if (run_reference() != (cases[i / 2].expected == BH_OK)) {
-            BHT_FAIL("case %zu: the reference is taken", i);
-        }
-        unsetenv(cases[i / 2].call);
-        BHT_TRUE(run_reference());
     }
     setenv("SCRIPT_ADD", "1", 1);
     BHT_TRUE(judge());
@@ -190,11 +207,43 @@ TEST(what_the_library_refuses) {
     close_court();
 }
 
+/* The streams of candidates, and those whose runs are timed. */
+TEST(what_streams_are_asked_for) {
+    static const struct {
+        uint64_t deadline_ns;
+        uint32_t slowdown;
+        uint64_t timed_ns;
+    } rows[] = {{7, 0, 7}, {7, 3, 21}, {BH_FOREVER / 3, 3, BH_FOREVER / 3}, {0, 0, 0}};
+    bh_stream_options defaults = {.struct_size = sizeof defaults};
+    bh_stream *stream;
+    open_court(text);
+    court.selector = "gpu:1";
+    court.processor = 6;
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        task.deadline_ns = rows[i].deadline_ns;
+        task.compile_deadline_ns = i ? 8 : 0;
+        task.memory_limit = i ? 9 : 0;
+        court.slowdown = rows[i].slowdown;
+        for (int timed = 0; timed < 2; timed++) {
+            BHT_TRUE(
+                (timed ? bhi_court_timed_stream : bhi_court_stream)(&court, &stream, &outcome));
+            bh_stream_release(stream);
+            BHT_STR_EQ(asked.device, "gpu:1");
+            BHT_EQ(asked.isolation, BH_ISOLATION_KERNEL);
+            BHT_EQ(asked.processor, timed ? 6 : 0);
+            BHT_EQ(asked.deadline_ns, timed ? rows[i].timed_ns : rows[i].deadline_ns);
+            BHT_EQ(asked.compile_deadline_ns, i ? 8 : defaults.compile_deadline_ns);
+            BHT_EQ(asked.memory_limit, i ? 9 : defaults.memory_limit);
+        }
+    }
+    close_court();
+}
+
 /* Where in the task an expression is wrong; the template is made once for all runs of a size. */
 TEST(what_the_library_says_of_an_expression) {
     static const struct {
         const char *call, *status, *said, *expected;
-    } cases[] = {
+    } rows[] = {
         {"SCRIPT_TEMPLATE", "INVALID_ARGUMENT", "line 1, column 3: it is odd",
          "t.json:4: \"reference\" \"eval\": its sizes and push constants: it is odd"},
         {"SCRIPT_TEMPLATE", "INVALID_ARGUMENT", "line 3, column 4: it is odd",
@@ -209,37 +258,36 @@ TEST(what_the_library_says_of_an_expression) {
     };
     open_court(of_expression);
     BHT_TRUE(run_reference());
-    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        setenv(cases[i].call, cases[i].status, 1);
-        setenv("SCRIPT_MESSAGE", cases[i].said, 1);
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        setenv(rows[i].call, rows[i].status, 1);
+        setenv("SCRIPT_MESSAGE", rows[i].said, 1);
         BHT_TRUE(!run_reference());
-        BHT_STR_EQ(outcome.message, cases[i].expected);
-        unsetenv(cases[i].call);
+        BHT_STR_EQ(outcome.message, rows[i].expected);
+        unsetenv(rows[i].call);
     }
     close_court();
 }
 
-/* Each allocation fails once: then nothing is known, or all is well; nobody is called wrong. */
+/* Whatever fails: nothing is known, or all is well; nobody is called wrong. */
+static void run_both(long at) {
+    const bool judges = task.reference == BHI_REFERENCE_KERNEL;
+    if (!run_reference() || (judges && !judge())) {
+        BHT_STR_HAS(outcome.message, "out of memory");
+    } else if (judges && candidate.judgement.verdict != BH_JUDGE_CORRECT) {
+        BHT_FAIL("at %ld: %s", at, candidate.judgement.message);
+    }
+}
+
 TEST(memory_runs_out) {
     make_files();
     for (int kind = 0; kind < 4; kind++) {
-        long at = 1, seen;
+        long at = 1;
         on_device = kind % 2;
         open_court(kind < 2 ? text : of_expression);
-        do {
-            faulty_memory_fail(at);
-            const bool good = run_reference();
-            const bool known = kind < 2 && good && judge();
-            seen = faulty_memory_seen();
-            faulty_memory_fail(0);
-            if (!good || (kind < 2 && !known)) {
-                BHT_STR_HAS(outcome.message, "out of memory");
-            } else if (kind < 2 && candidate.judgement.verdict != BH_JUDGE_CORRECT) {
-                BHT_FAIL("at %ld: %s", at, candidate.judgement.message);
-            }
+        while (faulty_memory_run(at, run_both)) {
             at++;
-        } while (at <= seen + 1);
-        BHT_GT(seen, 10);
+        }
+        BHT_GT(at, 10);
         close_court();
     }
 }

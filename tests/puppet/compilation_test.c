@@ -290,96 +290,62 @@ TEST(an_inspection_is_within_its_limits) {
 TEST(an_inspection_is_taken_whole) {
     static struct bhi_inspection from;
     static bh_inspection out;
-    uint32_t next = 1;
-#define NUMBER(field, value) BHT_EQ(out.field, from.value)
-#define NAME(field, value)   BHT_STR_EQ(out.field, from.value)
-    uint32_t *const numbers[] = {&from.local_size[0], &from.local_size[1], &from.local_size[2],
-                                 &from.push_bytes,    &from.guard_set,     &from.guard_binding,
-                                 &from.loops,         &from.left_alone,    &from.covered,
-                                 &from.lowered,       &from.polled,        &from.clamps,
-                                 &from.zeroed,        &from.spirv_version};
-    for (size_t i = 0; i < BHT_COUNT(numbers); i++) {
-        *numbers[i] = next++;
+    /* Four letters of their own for each number, and each part of a name. */
+    for (size_t i = 0; i < sizeof from; i++) {
+        static const size_t divisors[] = {1, 26, 26 * 26, 26 * 26 * 26};
+        ((char *)&from)[i] = (char)('a' + i / 4 / divisors[i % 4] % 26);
     }
-    from.shared_bytes = UINT64_C(1) << 40;
-    from.text_bytes = next++;
     from.entries = BHI_INSPECT_ENTRIES;
-    from.bindings = BHI_INSPECT_BINDINGS;
-    from.members = BHI_INSPECT_MEMBERS;
-    from.constants = BHI_INSPECT_CONSTANTS;
-    from.capabilities = BHI_INSPECT_CAPABILITIES;
-    for (uint32_t i = 0; i < BHI_INSPECT_CONSTANTS; i++) { /* the most of all */
-        if (i < from.entries) {
-            snprintf(from.entry[i], BHI_INSPECT_NAME, "entry %u", i);
-        }
-        if (i < from.members) {
-            from.member[i].offset = next++;
-            from.member[i].stride = next++;
-            from.member[i].step = next++;
-            snprintf(from.member[i].type, BHI_INSPECT_NAME, "member type %u", i);
-            snprintf(from.member[i].name, BHI_INSPECT_NAME, "member %u", i);
-        }
-        if (i < from.capabilities) {
-            snprintf(from.capability[i], BHI_INSPECT_NAME, "capability %u", i);
-        }
-        from.binding[i] = (struct bhi_inspected_binding){
-            i % 32, next++, BH_BINDING_STORAGE_BUFFER, BH_ACCESS_READ + i % 3, i + 1, 0, "", ""};
-        snprintf(from.binding[i].type, BHI_INSPECT_NAME, "binding type %u", i);
-        snprintf(from.binding[i].name, BHI_INSPECT_NAME, "binding %u", i);
-        from.constant[i].constant_id = next++;
+    from.members = from.capabilities = BHI_INSPECT_MEMBERS;
+    from.bindings = from.constants = BHI_INSPECT_CONSTANTS; /* the most of all */
+    from.text_bytes = 5;
+    from.spirv_version &= 0xffff;
+    for (uint32_t i = 0; i < BHI_INSPECT_CONSTANTS; i++) {
+        struct bhi_inspected_binding *binding = &from.binding[i];
+        binding->set = i % 32;
+        binding->binding = 65535 - i;
+        binding->kind = BH_BINDING_STORAGE_BUFFER + i % 2;
+        binding->access = BH_ACCESS_READ + i % 3;
+        binding->count = i + 1;
         from.constant[i].dtype = BH_DTYPE_F16 + i % 2;
-        from.constant[i].bits = UINT64_MAX - i;
-        snprintf(from.constant[i].name, BHI_INSPECT_NAME, "constant %u", i);
     }
     memset(&out, 0xAA, sizeof out);
     BHT_TRUE(bhi_inspection_take(&from, &out));
-    for (uint32_t i = 0; i < 3; i++) {
-        NUMBER(local_size[i], local_size[i]);
+#define SAME(field, of) BHT_EQ(out.field, from.of)
+#define NAME(field, of) BHT_MEM_EQ(out.field, from.of, BHI_INSPECT_NAME - 1)
+#define LIST(name, of)                                                                             \
+    SAME(name##_count, of##s);                                                                     \
+    for (uint32_t i = 0; i < from.of##s; i++)
+    /* clang-format off */
+    SAME(spirv_version, spirv_version); SAME(push_size, push_bytes); SAME(shared_bytes, shared_bytes);
+    SAME(guard_set, guard_set); SAME(guard_binding, guard_binding); SAME(loops, loops);
+    SAME(left_alone, left_alone); SAME(covered, covered); SAME(lowered, lowered); SAME(polled, polled);
+    SAME(clamps, clamps); SAME(zeroed, zeroed); SAME(text_bytes, text_bytes);
+    SAME(local_size[0], local_size[0]); SAME(local_size[1], local_size[1]);
+    SAME(local_size[2], local_size[2]);
+    SAME(entry_count, entries); SAME(capability_count, capabilities);
+    for (uint32_t i = 0; i < from.entries; i++) { NAME(entries[i], entry[i]); }
+    for (uint32_t i = 0; i < from.capabilities; i++) { NAME(capabilities[i], capability[i]); }
+    LIST(binding, binding) {
+        SAME(bindings[i].set, binding[i].set); SAME(bindings[i].binding, binding[i].binding);
+        SAME(bindings[i].kind, binding[i].kind); SAME(bindings[i].access, binding[i].access);
+        SAME(bindings[i].count, binding[i].count);
+        NAME(bindings[i].type, binding[i].type); NAME(bindings[i].name, binding[i].name);
     }
-    NUMBER(spirv_version, spirv_version);
-    NUMBER(push_size, push_bytes);
-    NUMBER(guard_set, guard_set);
-    NUMBER(guard_binding, guard_binding);
-    NUMBER(loops, loops);
-    NUMBER(left_alone, left_alone);
-    NUMBER(covered, covered);
-    NUMBER(lowered, lowered);
-    NUMBER(polled, polled);
-    NUMBER(clamps, clamps);
-    NUMBER(zeroed, zeroed);
-    NUMBER(shared_bytes, shared_bytes);
-    NUMBER(text_bytes, text_bytes);
-    NUMBER(entry_count, entries);
-    NUMBER(binding_count, bindings);
-    NUMBER(member_count, members);
-    NUMBER(constant_count, constants);
-    NUMBER(capability_count, capabilities);
-    for (uint32_t i = 0; i < BHI_INSPECT_CONSTANTS; i++) {
-        NUMBER(bindings[i].set, binding[i].set);
-        NUMBER(bindings[i].binding, binding[i].binding);
-        NUMBER(bindings[i].kind, binding[i].kind);
-        NUMBER(bindings[i].access, binding[i].access);
-        NUMBER(bindings[i].count, binding[i].count);
-        NAME(bindings[i].type, binding[i].type);
-        NAME(bindings[i].name, binding[i].name);
-        NUMBER(constants[i].constant_id, constant[i].constant_id);
-        NUMBER(constants[i].dtype, constant[i].dtype);
-        NUMBER(constants[i].bits, constant[i].bits);
+    LIST(member, member) {
+        SAME(members[i].offset, member[i].offset); SAME(members[i].stride, member[i].stride);
+        SAME(members[i].step, member[i].step);
+        NAME(members[i].type, member[i].type); NAME(members[i].name, member[i].name);
+    }
+    LIST(constant, constant) {
+        SAME(constants[i].constant_id, constant[i].constant_id);
+        SAME(constants[i].dtype, constant[i].dtype); SAME(constants[i].bits, constant[i].bits);
         NAME(constants[i].name, constant[i].name);
-        if (i < BHI_INSPECT_MEMBERS) {
-            NUMBER(members[i].offset, member[i].offset);
-            NUMBER(members[i].stride, member[i].stride);
-            NUMBER(members[i].step, member[i].step);
-            NAME(members[i].type, member[i].type);
-            NAME(members[i].name, member[i].name);
-            NAME(capabilities[i], capability[i]);
-        }
-        if (i < BHI_INSPECT_ENTRIES) {
-            NAME(entries[i], entry[i]);
-        }
     }
-#undef NUMBER
+    /* clang-format on */
+#undef SAME
 #undef NAME
+#undef LIST
 }
 
 /* What is taken of an answer, by how its compile has ended; and what is kept of it. */

@@ -1,9 +1,7 @@
-/* Kernels: what tells one from another (K1), what is none, and what is left of them. */
+/* Kernels: what tells one from another (K1), and what is left of them. */
 #include "puppet.h"
 #include "supervisor/kernel/body.h"
 #include "supervisor/kernel/kernel.h"
-
-#include <unistd.h>
 
 /* Of a module, which nobody parses here. */
 static const uint32_t code[6] = {0x07230203, 0x00010000, 0, 8, 0, 0};
@@ -87,79 +85,4 @@ TEST(k1_what_tells_a_kernel_from_others) {
         BHT_EQ(table->bytes, bytes);
     }
     BHT_EQ(table->count, 0);
-}
-
-/* Code is kept in memory or in a file that nobody can change; workers get a descriptor of either. */
-TEST(code_is_kept_as_it_was_given) {
-    static const size_t sizes[] = {20, 128 << 10, (128 << 10) + 4};
-    static uint8_t bytes[(128 << 10) + 4], found[sizeof bytes + 4];
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        bytes[i] = (uint8_t)(i * 7);
-    }
-    memcpy(bytes, code, 4);
-    for (size_t i = 0; i < BHT_COUNT(sizes); i++) {
-        size_t size = 0;
-        bh_kernel *kernel = make(bytes, sizes[i], (bh_kernel_options){0});
-        BHT_EQ(kernel->body->fd >= 0, sizes[i] > 128 << 10);
-        const int fd = bhi_kernel_body_descriptor(kernel->body);
-        BHT_NE(fd, kernel->body->fd);
-        BHT_EQ(pread(fd, found, sizes[i], 0), sizes[i]);
-        BHT_MEM_EQ(found, bytes, sizes[i]);
-        BHT_EQ(pwrite(fd, found, 1, 0), -1);
-        close(fd);
-        memset(found, 0xAA, sizeof found);
-        BHT_EQ(bh_kernel_code(kernel, found, 8, &size, NULL), BH_OK);
-        BHT_EQ(size, sizes[i]);
-        BHT_MEM_EQ(found, bytes, 8);
-        BHT_EQ(found[8], 0xAA);
-        BHT_EQ(bh_kernel_code(kernel, found, sizeof found, &size, NULL), BH_OK);
-        BHT_MEM_EQ(found, bytes, sizes[i]);
-        BHT_EQ(found[sizes[i]], 0xAA);
-        bh_kernel_release(kernel);
-    }
-}
-
-TEST(what_is_no_kernel) {
-    static char entry[257];
-    static bh_specialization many[257];
-    static const uint32_t text[6] = {0x64696f76, 0x69616d20, 0x2029286e, 0x7d7b, 0, 0};
-    memset(entry, 'e', 256);
-    for (uint32_t i = 0; i < 257; i++) {
-        many[i] = (bh_specialization)SPEC(i, 4, 0);
-    }
-    const struct {
-        const uint32_t *words;
-        size_t size;
-        bh_kernel_options options;
-        bh_reason reason; /* NONE: it is one */
-    } rows[] = {
-        {code, 20, {.entry = entry + 1}, BH_REASON_NONE},
-        {code, 20, {.entry = entry}, BH_REASON_TOO_LONG},
-        {code, 20, {.entry = "a\nb"}, BH_REASON_NOT_TEXT},
-        {code, 20, {.specialization_count = 1}, BH_REASON_NULL},
-        {code, 20, {.specializations = many, .specialization_count = 256}, BH_REASON_NONE},
-        {code, 20, {.specializations = many, .specialization_count = 257}, BH_REASON_OVER},
-        {code, 20, {SPECS(SPEC(1, 3, 0))}, BH_REASON_ARGUMENT},
-        {code, 20, {SPECS(SPEC(1, 4, 0), SPEC(2, 4, 0), SPEC(1, 4, 0))}, BH_REASON_ARGUMENT},
-        {code, 16, {0}, BH_REASON_CUT_SHORT},
-        {code, 22, {0}, BH_REASON_CUT_SHORT},
-        {code, (64 << 20) + 4, {0}, BH_REASON_OVER}, /* which is not looked at */
-        {code, 3, {0}, BH_REASON_NOT_SPIRV},
-        {text, 24, {0}, BH_REASON_NOT_SPIRV},
-        {NULL, 24, {0}, BH_REASON_NULL},
-    };
-    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
-        bh_kernel_options options = rows[i].options;
-        bh_kernel *kernel = NULL;
-        bh_detail detail = {0};
-        options.struct_size = sizeof options;
-        const bh_status status = bh_kernel_create_spirv(puppet.context, rows[i].words, rows[i].size,
-                                                        &options, &kernel, &detail);
-        if ((status == BH_OK) != (rows[i].reason == BH_REASON_NONE) ||
-            !kernel != (status != BH_OK) || detail.reason != rows[i].reason) {
-            BHT_FAIL("row %zu: %s", i, detail.message);
-        }
-        BHT_EQ(puppet.context->kernels->count, status == BH_OK);
-        bh_kernel_release(kernel);
-    }
 }
