@@ -136,6 +136,7 @@ TEST(test_an_output_that_cannot_be_looked_at) {
     bhi_finish_place(works, 1);
     BHT_STR_HAS(work.attempt.verdict.message, "Input/output error");
     BHT_TRUE(work.placement_failed);
+    BHT_EQ(runner.over.count, 1); /* and it has ended once */
     no_looking = false;
     job->outputs = NULL;
     free_request();

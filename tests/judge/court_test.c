@@ -239,35 +239,6 @@ TEST(what_streams_are_asked_for) {
     close_court();
 }
 
-/* Where in the task an expression is wrong; the template is made once for all runs of a size. */
-TEST(what_the_library_says_of_an_expression) {
-    static const struct {
-        const char *call, *status, *said, *expected;
-    } rows[] = {
-        {"SCRIPT_TEMPLATE", "INVALID_ARGUMENT", "line 1, column 3: it is odd",
-         "t.json:4: \"reference\" \"eval\": its sizes and push constants: it is odd"},
-        {"SCRIPT_TEMPLATE", "INVALID_ARGUMENT", "line 3, column 4: it is odd",
-         "t.json:4: \"reference\" \"eval\": line 2, column 4: it is odd"},
-        {"SCRIPT_TEMPLATE", "INVALID_ARGUMENT", "it is odd",
-         "t.json:4: \"reference\" \"eval\": it is odd"},
-        {"SCRIPT_TEMPLATE", "NO_MEMORY", "line 3, column 4: it is odd",
-         "line 3, column 4: it is odd"},
-        {"SCRIPT_KERNEL", "LIMIT_EXCEEDED", "line 3, column 4: it is odd",
-         "t.json:4: \"reference\" \"eval\": line 2, column 4: it is odd"},
-        {"SCRIPT_EVENT", "DEADLINE", "line 3, column 4: it is odd", "line 3, column 4: it is odd"},
-    };
-    open_court(of_expression);
-    BHT_TRUE(run_reference());
-    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
-        setenv(rows[i].call, rows[i].status, 1);
-        setenv("SCRIPT_MESSAGE", rows[i].said, 1);
-        BHT_TRUE(!run_reference());
-        BHT_STR_EQ(outcome.message, rows[i].expected);
-        unsetenv(rows[i].call);
-    }
-    close_court();
-}
-
 /* Whatever fails: nothing is known, or all is well; nobody is called wrong. */
 static void run_both(long at) {
     const bool judges = task.reference == BHI_REFERENCE_KERNEL;

@@ -20,6 +20,7 @@ static bh_status load(const bh_buffer_options *options, bh_buffer **out_buffer, 
     const bh_file_source *source = options->file;
     struct bhi_npy_file file;
     struct bhi_complaint complaint;
+    script_counts.loads++;
     bh_status status = script_answer("SCRIPT_FILE", detail);
     if (status != BH_OK) {
         return status;

@@ -37,6 +37,7 @@ static void run_kernel(const bh_command *command) {
 
 bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
                     bh_detail *detail) {
+    script_counts.submissions++;
     bh_status status = script_answer("SCRIPT_SUBMIT", detail);
     if (status != BH_OK) {
         return status;

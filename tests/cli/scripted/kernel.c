@@ -8,6 +8,7 @@
 bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t code_size,
                                  const bh_kernel_options *options, bh_kernel **out_kernel,
                                  bh_detail *detail) {
+    script_counts.kernels++;
     bh_status status = script_answer("SCRIPT_KERNEL", detail);
     if (status != BH_OK) {
         return status;

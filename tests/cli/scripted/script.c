@@ -9,6 +9,7 @@ pthread_cond_t script_changed = PTHREAD_COND_INITIALIZER;
 bool script_closed;
 
 _Atomic long script_objects;
+struct script_counts script_counts;
 
 static const struct {
     bh_status status;

@@ -66,6 +66,10 @@ bh_status script_answer(const char *call, bh_detail *detail);
 void *script_new(size_t size);
 void script_free(void *object);
 extern _Atomic long script_objects;
+/* How often these were called; |loads|: for a file. */
+extern struct script_counts {
+    _Atomic int resets, trims, submissions, kernels, loads;
+} script_counts;
 
 /* Returns SCRIPT_MESSAGE. */
 const char *script_message(void);

@@ -26,6 +26,7 @@ bh_status bh_context_destroy(bh_context *context) {
 }
 
 bh_status bh_context_trim(bh_context *context, uint64_t bytes, bh_detail *detail) {
+    script_counts.trims++;
     return BH_OK;
 }
 
@@ -54,6 +55,7 @@ bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail
 }
 
 bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
+    script_counts.resets++;
     return BH_OK;
 }
 
