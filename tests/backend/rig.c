@@ -60,6 +60,9 @@ void rig_close(void) {
     if (!rig.backend) {
         return;
     }
+    if (!rig.backend->lost) {
+        rig_check_state();
+    }
     bhi_backend_destroy(rig.backend);
     for (size_t i = 0; i < rig.buffer_count; i++) {
         munmap(rig.buffers[i].data, bhi_page_round(rig.buffers[i].size));
@@ -259,6 +262,9 @@ bool rig_run(void) {
         BHT_EQ(rig.results[i].status, rig.errors[i].status);
     }
     rig.record_count = 0;
+    if (alive) {
+        rig_check_state();
+    }
     return alive;
 }
 

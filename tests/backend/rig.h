@@ -53,6 +53,16 @@ void rig_layer_reset(void);
 unsigned rig_layer_messages(void);
 const char *rig_layer_text(void);
 
+/* rig_calls.c: the |which|-th call of |name| (without vk) from now on fails with |result|. NULL: none. */
+extern struct rig_failing {
+    const char *name;
+    unsigned which, seen;
+    VkResult result;
+} rig_failing;
+void rig_fail_call(const char *name, unsigned which, VkResult result);
+const char *rig_call_name(size_t index); /* of all that can fail; NULL: no more */
+PFN_vkVoidFunction rig_call(const char *name, PFN_vkVoidFunction real);
+
 /* Is the driver lavapipe? Others run these tests, too (tests/swiftshader.cmake). */
 bool rig_is_lavapipe(void);
 
@@ -61,6 +71,8 @@ void rig_open(const struct rig_options *options);
 /* The usual one, for BHT_AT_START(bht_around(rig_open_usual, NULL)). */
 void rig_open_usual(void);
 void rig_close(void); /* fails the test if the layer has said anything */
+/* What must hold whenever nothing runs (rig_state.c). After each rig_run(), and before it is closed. */
+void rig_check_state(void);
 /* What the backend says next of a kernel; and it says no more. */
 struct bhi_msg_kernel_info rig_reflection(void);
 void rig_no_reflection(void);
