@@ -50,7 +50,7 @@ static void make_backend(void) {
     struct bhi_markers *page = aligned_alloc(4096, 4096);
     const size_t descriptors = bht_count_descriptors(getpid());
     const struct bhi_backend_config config = {
-        .get_instance_proc_addr = rig_instance_proc_addr(), .markers = page, .layers = rig_layers};
+        .ops = &bhi_vulkan, .entry = rig_entry(), .markers = page, .layers = rig_layers};
     struct bhi_error error;
     rig_layer_reset();
     struct bhi_backend *backend = bhi_backend_create(&config, &error);
@@ -84,19 +84,23 @@ static unsigned run_some(unsigned alone, unsigned merged) {
     for (unsigned i = 0; i < alone + merged && !rig.backend->lost; i++) {
         rig_begin();
         rig_fill(2, 0, 4, i);
-        rig_dispatch(1, 1, 1, 1, BINDINGS(BOTH(0, 1)), NULL, 0);
+        rig_dispatch(i == alone + 1 ? 2 : 1, 1, 1, 1, BINDINGS(BOTH(0, 1)), NULL, 0);
         if (i + 1 >= alone + merged || i < alone) {
             const size_t count = rig.record_count;
+            unsigned bad = 0, named = 0;
             (void)rig_run();
             for (size_t k = 0; k < count; k++) {
                 const struct bhi_result *result = &rig.results[k];
                 good += result->status == BH_OK;
+                bad += result->status != BH_OK;
+                named += result->vk_result == VK_ERROR_OUT_OF_DEVICE_MEMORY;
                 BHT_TRUE(result->status == BH_OK || result->status == BH_OUT_OF_DEVICE_MEMORY ||
                          (result->status == BH_DEVICE_LOST && rig.backend->lost));
                 BHT_TRUE(result->status != BH_OUT_OF_DEVICE_MEMORY ||
                          result->executed == BH_EXECUTED_NO);
                 BHT_TRUE(result->status == BH_OK || rig.errors[k].told.text[0] != '\0');
             }
+            BHT_TRUE(bad == 0 || named > 0); /* one has the cause */
         }
     }
     return good;
@@ -126,6 +130,7 @@ static void work(void) {
     uint32_t *count = rig_buffer(1, 4);
     rig_buffer(2, 4096);
     rig_kernel(1, CODE(increment));
+    rig_kernel(2, CODE(increment)); /* compiled between two that are merged */
     const unsigned good = run_some(ALONE, MERGED);
     if (!rig.backend->lost && *count != good) {
         BHT_FAIL("%s: %u records are good, %u have run", what, good, *count);
@@ -139,6 +144,7 @@ static void work(void) {
     rig_detach(2);
     rig_detach(1);
     bhi_backend_kernel_destroy(rig.backend, 1);
+    bhi_backend_kernel_destroy(rig.backend, 2);
     if (!rig.backend->lost) {
         rig_check_state();
     }
@@ -147,5 +153,5 @@ static void work(void) {
 /* On the driver with queues for transfers, which has all that the other has. */
 TEST_WITH(each_result_is_that_of_what_was_done, 300, 0) {
     use_driver(true);
-    with_each_failing(work, 2, 20);
+    with_each_failing(work, 4, 20);
 }

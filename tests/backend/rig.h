@@ -12,6 +12,7 @@
 
 #include <bulkhead/bulkhead.h>
 #include <string.h>
+#include <vulkan/vulkan.h>
 
 #define RIG_RECORDS      80u
 #define RIG_BUFFERS      1200u
@@ -58,6 +59,7 @@ extern struct rig_failing {
     const char *name;
     unsigned which, seen;
     VkResult result;
+    bool lost; /* it has failed, and was about a fence: nothing may be submitted any more */
 } rig_failing;
 void rig_fail_call(const char *name, unsigned which, VkResult result);
 const char *rig_call_name(size_t index); /* of all that can fail; NULL: no more */

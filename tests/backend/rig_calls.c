@@ -7,7 +7,12 @@ struct rig_failing rig_failing;
 
 static bool fails(const char *name) {
     struct rig_failing *f = &rig_failing;
-    return f->name && strcmp(f->name, name) == 0 && ++f->seen == f->which;
+    if (f->lost && f->name && strcmp(name, "QueueSubmit") == 0) {
+        BHT_FAIL("%s has failed, and more is submitted", f->name);
+    }
+    const bool now = f->name && strcmp(f->name, name) == 0 && ++f->seen == f->which;
+    f->lost |= now && strstr(name, "Fence") && strcmp(name, "CreateFence") != 0;
+    return now;
 }
 
 static void spoil(void *made) {
@@ -116,5 +121,5 @@ const char *rig_call_name(size_t index) {
 }
 
 void rig_fail_call(const char *name, unsigned which, VkResult result) {
-    rig_failing = (struct rig_failing){name, which, 0, result};
+    rig_failing = (struct rig_failing){name, which, 0, result, false};
 }

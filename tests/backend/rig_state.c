@@ -4,7 +4,7 @@
 
 #include "worker/vulkan/backend.h"
 
-static struct bhi_backend *b;
+static const struct bhi_vk_backend *b;
 
 static bool is_attached(const void *object) {
     for (size_t i = 0; i < b->buffers.capacity; i++) {
@@ -175,12 +175,12 @@ static void check_words(void) {
 }
 
 void rig_check_state(void) {
-    b = rig.backend;
+    b = bhi_vk(rig.backend);
     check_kernels();
     check_buffers();
     check_groups();
     check_recordings();
     check_words();
     BHT_EQ(b->copies.beside_count, 0);
-    BHT_TRUE(!b->starved);
+    BHT_TRUE(!b->base.starved);
 }

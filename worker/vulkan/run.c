@@ -215,7 +215,7 @@ static bool run_merged(struct bhi_vk_backend *b, const struct bhi_answers *a, si
     }
     bool spoiled = false;
     uint64_t before = a->records[from]->seq - 1;
-    for (size_t i = from; i < to && !spoiled; i++) {
+    for (size_t i = from; i < to && !spoiled && !b->base.lost; i++) {
         if (bhi_vk_merge_add(b, a->records[i], before, batch.count, &a->errors[i], &spoiled)) {
             batch.places[batch.count++] = i;
             before = a->records[i]->seq;
@@ -224,7 +224,8 @@ static bool run_merged(struct bhi_vk_backend *b, const struct bhi_answers *a, si
         }
     }
     VkCommandBuffer commands = bhi_vk_merge_end(b, before, &error);
-    const bool good = !spoiled && commands != VK_NULL_HANDLE;
+    /* A compile may have lost the device. */
+    const bool good = !spoiled && !b->base.lost && commands != VK_NULL_HANDLE;
     if (good && batch.count > 0) {
         submit(b, a, &batch, commands, &b->merged.kernels);
     }
@@ -248,11 +249,11 @@ bool bhi_vk_run(struct bhi_backend *backend, const struct bhi_lane_record *const
             continue;
         }
         for (size_t i = from; i < to; i++) {
-            if (b->base.lost) {
+            if (b->base.lost && results[i].status == BH_OK) {
                 BHI_ERROR(&errors[i], BH_REASON_LOST, .vk_result = VK_ERROR_DEVICE_LOST,
                           .text = "before this submission");
                 bhi_answer_bad(&a, i);
-            } else {
+            } else if (!b->base.lost) { /* or compiling it has lost the device, and says so */
                 bhi_answer_good(&a, i, now);
                 run_alone(b, &a, i);
             }
