@@ -8,7 +8,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define STACK_BYTES ((size_t)64 << 10)
+/* Of the thread, and for signals. Stacks count against a process's limit. */
+#define STACK_BYTES        ((size_t)1 << 20)
+#define SIGNAL_STACK_BYTES ((size_t)64 << 10)
 
 static uint64_t now_ns(void) {
     struct timespec now;
@@ -80,8 +82,8 @@ static void *run(void *argument) {
     /* A kernel may have used up the stack. A sanitizer has one for signals of its own, which it frees
      * when the thread ends. */
     void *memory =
-        mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    stack_t mine = {.ss_sp = memory, .ss_size = STACK_BYTES}, others;
+        mmap(NULL, SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack_t mine = {.ss_sp = memory, .ss_size = SIGNAL_STACK_BYTES}, others;
     bool replaced = memory != MAP_FAILED && sigaltstack(&mine, &others) == 0;
     pthread_mutex_lock(&fake_lock);
     context->started = true;
@@ -92,7 +94,7 @@ static void *run(void *argument) {
         sigaltstack(&others, NULL);
     }
     if (memory != MAP_FAILED) {
-        munmap(memory, STACK_BYTES);
+        munmap(memory, SIGNAL_STACK_BYTES);
     }
     return NULL;
 }
@@ -100,11 +102,15 @@ static void *run(void *argument) {
 /* With the lock. Its thread has made all its own system calls when this returns. */
 CUresult fake_engine_start(CUcontext context) {
     sigset_t all, old;
+    pthread_attr_t attributes;
     context->last = &context->first;
     sigfillset(&all);
     fake_guard_leave_out(&all);
     pthread_sigmask(SIG_BLOCK, &all, &old);
-    int r = pthread_create(&context->thread, NULL, run, context);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    int r = pthread_create(&context->thread, &attributes, run, context);
+    pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     while (r == 0 && !context->started) {
         pthread_cond_wait(&context->done, &fake_lock);
