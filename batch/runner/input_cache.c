@@ -171,8 +171,6 @@ bool bhi_input_cache_use(struct bhi_work *work, uint32_t index,
         entry->used = ++runner->ticks;
         work->inputs[index] = entry;
         binding->buffer = entry->buffer;
-    } else {
-        entry = NULL;
     }
     pthread_mutex_unlock(&runner->lock);
     return entry;

@@ -97,9 +97,6 @@ static bool take_kind(struct bhi_feed_line *line) {
 
 bool bhi_feed_line_parse(const char *bytes, size_t length, struct bhi_feed_line *out_line) {
     *out_line = (struct bhi_feed_line){.kind = BHI_FEED_OTHER};
-    if (length >= BHI_FEED_LINE) {
-        return false;
-    }
     out_line->object = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, NULL);
     if (json_is_object(out_line->object) && take_numbers(out_line) && take_texts(out_line) &&
         take_kind(out_line)) {

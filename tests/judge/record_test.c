@@ -352,6 +352,64 @@ TEST(a_record_beyond_a_limit_is_damaged) {
     }
 }
 
+/* What is in a folder that has no judging, or not one of ours. */
+TEST(what_is_no_judging) {
+    static const struct {
+        const char *lock, *lines; /* NULL: there is none */
+        bool resume;
+        enum bhi_judge_journal_result result;
+        const char *why;
+    } cases[] = {
+        {NULL, NULL, true, BHI_JOURNAL_BAD_INPUT, "has no judging: there is nothing to resume"},
+        {NULL, "", true, BHI_JOURNAL_BAD_INPUT, "has no judging: there is nothing to resume"},
+        {NULL, "", false, BHI_JOURNAL_OK, ""},
+        {NULL, "cut off", false, BHI_JOURNAL_OK, ""}, /* while it was begun */
+        {"7\n", NULL, false, BHI_JOURNAL_OK, ""},
+        {"used 7\n", "", false, BHI_JOURNAL_ENVIRON, "has lost its judge.jsonl"},
+        {"theirs", NULL, false, BHI_JOURNAL_ENVIRON, "is another program's file"},
+        {NULL, "{`bulkhead_judge`:99}\n", true, BHI_JOURNAL_ENVIRON, "another version"},
+        {NULL, "{`bulkhead_judge`:`1`}\n", true, BHI_JOURNAL_ENVIRON,
+         "judge.jsonl:1: it is damaged"},
+        {NULL, "nonsense\n", false, BHI_JOURNAL_ENVIRON, "judge.jsonl:1: it is damaged"},
+    };
+    char lock[160];
+    struct stat status;
+    snprintf(lock, sizeof lock, "%s/lock", state);
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        bhi_judge_journal_close(&journal);
+        bht_remove(state);
+        bht_put("", "%s/nothing", state);
+        BHT_EQ(chmod(state, 0700), 0);
+        if (cases[i].lock) {
+            bht_put(cases[i].lock, "%s", lock);
+        }
+        if (cases[i].lines) {
+            bht_put(bht_quoted(cases[i].lines), "%s", records);
+        }
+        const enum bhi_judge_journal_result result = try_open(cases[i].resume);
+        if (result != cases[i].result ||
+            (result != BHI_JOURNAL_OK && !strstr(complaint.text, cases[i].why))) {
+            BHT_FAIL("case %zu: %d, %s", i, (int)result, complaint.text);
+        }
+        bhi_judge_journal_close(&journal);
+        BHT_EQ(stat(lock, &status) == 0, cases[i].lock || result == BHI_JOURNAL_OK);
+        BHT_TRUE(result == BHI_JOURNAL_OK || !cases[i].lock ||
+                 status.st_size == (off_t)strlen(cases[i].lock));
+    }
+    note(wrong());
+    for (int i = 0; i < 2; i++) { /* no file */
+        bhi_judge_journal_close(&journal);
+        BHT_EQ(unlink(records), 0);
+        BHT_EQ(i ? mkfifo(records, 0600) : symlink(kernel, records), 0);
+        BHT_EQ(try_open(true), BHI_JOURNAL_ENVIRON);
+        BHT_STR_HAS(complaint.text, i ? "is not a regular file: move it away" : "cannot be opened");
+    }
+    note_whole(wrong());
+    BHT_EQ(takes("`5`]}", "5]}"), true);
+    BHT_TRUE(!bhi_judge_journal_seeds(&journal, &judge, &complaint));
+    BHT_STR_HAS(complaint.text, "judge.jsonl:1: it is damaged");
+}
+
 /* Only of the last line can a lost power have taken a part: there is nothing behind it to lose. */
 TEST(zeros_before_the_last_record_are_damage) {
     struct stat first;
