@@ -72,6 +72,37 @@ TEST(tensors_at_their_limits) {
         {"{" TENSOR("b", "X9", "7", "0,4") "," TENSOR("t", "U8", "1", "2,3") "}", 4, "overlap"},
         {"{" TENSOR("b", "X9", "7", "0,5") "," TENSOR("t", "U8", "1", "2,3") "}", 4,
          "are not a range"},
+        {"{" TENSOR("t", "U8", "8", "0,8") "}", 9,
+         "end at offset 8, but the file's data ends at 9"},
+        {"{" TENSOR("t", "F64", "1", "0,4") "}", 4,
+         "need 8 bytes, but its data_offsets, 0 and 4, hold 4"},
+        {"{" TENSOR("t", "U8", "4294967296,4294967296", "0,0") "}", 0,
+         "more elements than 64 bits"},
+        {"{" TENSOR("t", "F64", "2305843009213693952", "0,0") "}", 0, "more bytes than 64 bits"},
+        /* Each part in its form. */
+        {"[]", 0, "the header is not a JSON object"},
+        {"{", 0, "the header is not valid JSON"},
+        {"{" TENSOR("t", "U8", "", "0,1") "," TENSOR("t", "U8", "", "0,1") "}", 1,
+         "not valid JSON"},
+        {"{`t`:1}", 0, "its entry is not an object"},
+        {"{`t`:{`dtype`:`U8`,`shape`:[]}}", 0, "its entry has 2 keys"},
+        {"{`t`:{`dtype`:`U8`,`shape`:[],`data_offsets`:[0,1],`x`:0}}", 1, "its entry has 4 keys"},
+        {"{`t`:{`dtype`:8,`shape`:[],`data_offsets`:[0,1]}}", 1, "'dtype' is missing, or not"},
+        {"{" TENSOR("t", "X9", "", "0,1") "}", 1, "dtype 'X9' is not supported"},
+        {"{`t`:{`dtype`:`U8`,`shape`:8,`data_offsets`:[0,8]}}", 8, "'shape' is missing, or not"},
+        {"{" TENSOR("t", "U8", "-1", "0,1") "}", 1, "shape[0] is not a whole number"},
+        {"{" TENSOR("t", "U8", "1,1.0", "0,1") "}", 1, "shape[1] is not a whole number"},
+        {"{" TENSOR("t", "U8", "", "0") "}", 1, "'data_offsets' is not an array of two offsets"},
+        {"{" TENSOR("t", "U8", "", "0,1,1") "}", 1,
+         "'data_offsets' is not an array of two offsets"},
+        {"{" TENSOR("t", "U8", "", "-1,0") "}", 1, "'data_offsets' is not an array of two offsets"},
+        {"{" TENSOR("t", "U8", "", "0,-1") "}", 1, "'data_offsets' is not an array of two offsets"},
+        {"{`__metadata__`:{`a`:`b`}," TENSOR("t", "U8", "", "0,1") "}", 1, NULL},
+        {"{`__metadata__`:{`a`:1}," TENSOR("t", "U8", "", "0,1") "}", 1, "'a' is not a string"},
+        {"{`__metadata__`:[]," TENSOR("t", "U8", "", "0,1") "}", 1, "is not an object"},
+        {"{}", 0, "it has no tensor 't'; it has 0"},
+        {"{`__metadata__`:{}," TENSOR("a", "U8", "", "0,1") "," TENSOR("b", "U8", "", "1,2") "}", 2,
+         "it has no tensor 't'; it has 2: a, b"},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         const bool found = find(cases[i].text, cases[i].data_bytes);
@@ -90,6 +121,22 @@ TEST(tensors_at_their_limits) {
         BHT_EQ(!tensor, ones > BHI_MAX_DIMENSIONS);
         BHT_TRUE(!tensor || tensor->dimensions == ones);
     }
+}
+
+static void print(void *user, const char *name, const char *type, const struct bhi_tensor *tensor) {
+    sprintf((char *)user + strlen(user), "%s %s %u %d+%d; ", name, type, tensor->dimensions,
+            (int)tensor->begin, (int)tensor->bytes);
+}
+
+/* All that there are, also of a type that nobody knows. */
+TEST(a_list_of_tensors) {
+    static const char text[] = "{`__metadata__`:{}," TENSOR("a", "F16", "2,1", "0,4") "," TENSOR(
+        "b", "X9", "7", "4,5") "}";
+    const char *const header = bht_quoted(text);
+    char found[128] = "";
+    BHT_TRUE(bhi_safetensors_list(header, strlen(header), 5, print, found, &complaint));
+    BHT_STR_EQ(found, "a F16 2 0+4; b X9 1 4+1; ");
+    BHT_TRUE(!bhi_safetensors_list(header, strlen(header), 6, print, found, &complaint));
 }
 
 TEST(lengths_at_their_limits) {
