@@ -636,19 +636,19 @@ TEST(fake_cuda_refuses_images) {
         const char *log;
     } rows[] = {
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
-        {HEAD ".entry go(u64, u32, u32) // a comment\n.body fill\n", CUDA_SUCCESS, ""},
-        {HEAD "\n.entry go (u64,u64,f32,u32)\n  .body saxpy\n.entry b()\n.body hang", CUDA_SUCCESS,
-         ""},
+        {HEAD ".entry go(.u64, .u32, .u32) // a comment\n.body fill\n", CUDA_SUCCESS, ""},
+        {HEAD "\n.entry go (.u64,.u64,.f32,.u32)\n  .body saxpy\n.entry b()\n.body hang",
+         CUDA_SUCCESS, ""},
         {".version 8.8", CUDA_SUCCESS, ""},
         {"// of a compiler\n\n.version 8.0\n", CUDA_SUCCESS, ""},
         {".version 8.9", CUDA_ERROR_UNSUPPORTED_PTX_VERSION, ""},
         {".version x", CUDA_ERROR_INVALID_PTX, "line 1"},
         {".version 8.0\n.target sm_100", CUDA_ERROR_INVALID_PTX, "line 2"},
         {HEAD "oops", CUDA_ERROR_INVALID_PTX, "line 4; fatal   : Parsing error near 'oops'"},
-        {HEAD ".entry go(u64, q32)", CUDA_ERROR_INVALID_PTX, "line 4"},
-        {HEAD ".entry go(u64)\n.body fill", CUDA_ERROR_INVALID_PTX, "line 5"},
+        {HEAD ".entry go(.u64, .q32)", CUDA_ERROR_INVALID_PTX, "line 4"},
+        {HEAD ".entry go(.u64)\n.body fill", CUDA_ERROR_INVALID_PTX, "line 5"},
         {HEAD ".entry go()\n.body none", CUDA_ERROR_INVALID_PTX, "line 5"},
-        {HEAD ".entry go()\n", CUDA_ERROR_INVALID_PTX, "line 4"},
+        {HEAD ".entry go()\n", CUDA_ERROR_INVALID_PTX, "line 5"},
         {HEAD ".body fill\n", CUDA_ERROR_INVALID_PTX, "line 4"},
         {(const char *)fake_cubin_other_arch, CUDA_ERROR_NO_BINARY_FOR_GPU, ""},
         {"", CUDA_ERROR_INVALID_IMAGE, ""},
@@ -675,20 +675,35 @@ TEST(fake_cuda_refuses_images) {
     }
 }
 
+TEST(fake_cuda_loads_fat_binaries) {
+    start();
+    static unsigned char fatbin[16 + sizeof fake_cubin_add] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16};
+    memcpy(fatbin + 16, fake_cubin_add, sizeof fake_cubin_add);
+    load(fatbin, "add");
+}
+
 TEST(fake_cuda_runs_ptx) {
     start();
+    static const char text[] = ".version 7.0\n.entry go(.u64, .u32, .u32)\n.body fill\n"
+                               ".visible .entry bulkhead_warm_up(.param .u64 word)\n"
+                               "{\n"
+                               "    .reg .u64 %a;\n"
+                               "    st.u32 [%a], 0x57415231; // {\n"
+                               "    ret;\n"
+                               "}\n";
     CUmodule module;
     CUfunction function;
-    uint32_t value = 42, count = 3, out[4];
-    OK(cu.cuModuleLoadDataEx(&module, ".version 7.0\n.entry go(u64, u32, u32)\n.body fill\n", 0,
-                             NULL, NULL));
+    uint32_t value = 42, count = 3, *last = words + 3, out[4];
+    OK(cu.cuModuleLoadDataEx(&module, text, 0, NULL, NULL));
     BHT_EQ(cu.cuModuleGetFunction(&function, module, "fill"), CUDA_ERROR_NOT_FOUND);
     OK(cu.cuModuleGetFunction(&function, module, "go"));
     OK(set(words, 0, 4));
     OK(LAUNCH(function, 1, 4, 0, &words, &value, &count));
+    OK(cu.cuModuleGetFunction(&function, module, "bulkhead_warm_up"));
+    OK(LAUNCH(function, 1, 1, 0, &last));
     OK(cu.cuMemcpyDtoHAsync(out, (uintptr_t)words, sizeof out, stream));
     BHT_EQ(out[2], 42);
-    BHT_EQ(out[3], 0);
+    BHT_EQ(out[3], 0x57415231);
 }
 
 /* Whatever becomes of an image's bytes: it is loaded or refused, and what is loaded has functions or not. */

@@ -121,7 +121,16 @@ static void run_read_text(void *argument) {
 
 static CUresult load(CUmodule module, const char *image, char *log, size_t log_bytes) {
     enum { TEXT_BYTES = 64 << 10 };
+    struct {
+        uint32_t magic;
+        uint16_t version, bytes;
+    } fatbin = {0};
     char first[2] = "";
+    if (fake_may_access(image, sizeof fatbin, false)) {
+        fake_move(&fatbin, image, sizeof fatbin);
+    }
+    /* A fat binary has one cubin, right behind its header. */
+    image += fatbin.magic == 0xba55ed50 ? fatbin.bytes : 0;
     struct text text = {image, first, 1, false};
     fake_guard(run_read_text, &text);
     /* PTX begins with .version, after comments. */

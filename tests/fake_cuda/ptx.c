@@ -1,13 +1,15 @@
-/* "PTX": text that names kernels of the driver's own, one statement a line:
+/* "PTX": text that names kernels of the driver's own.
  *
  *     .version 8.0
  *     .target sm_90
- *     .entry scale(u64, u64, f32, u32)
- *     .body saxpy
- */
+ *     .entry scale(.u64, .u64, .f32, .u32) .body saxpy
+ *
+ * or as a compiler writes it, with code in braces: that is not read, the entry's name chooses. */
 #include "fake_cuda.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "add.cubin.h"
@@ -19,131 +21,151 @@
 #include "null_read.cubin.h"
 #include "saxpy.cubin.h"
 #include "trap.cubin.h"
+#include "warm_up.cubin.h"
 #include "wild_write.cubin.h"
 
-enum { NEWEST_VERSION = 808 };
+#define NEWEST_VERSION 8.8
 
 static const struct {
-    const char *name;
+    const char *name, *kernel;
     const unsigned char *cubin;
 } bodies[] = {
-#define ROW(name) {#name, fake_cubin_##name}
-    ROW(add),  ROW(assert), ROW(counter), ROW(endless),    ROW(fill),
-    ROW(hang), ROW(saxpy),  ROW(trap),    ROW(wild_write), {"illegal", fake_cubin_null_read},
+#define ROW(name, kernel) {#name, #kernel, fake_cubin_##kernel}
+    ROW(add, add),         ROW(assert, assert),         ROW(bulkhead_warm_up, warm_up),
+    ROW(counter, counter), ROW(endless, endless),       ROW(fill, fill),
+    ROW(hang, hang),       ROW(illegal, null_read),     ROW(saxpy, saxpy),
+    ROW(trap, trap),       ROW(wild_write, wild_write),
 #undef ROW
 };
 
-struct entry {
-    char name[sizeof((CUfunction)0)->name];
-    uint32_t sizes[16];
-    uint32_t count;
+struct reader {
+    CUmodule module;
+    const char *at;
+    unsigned line;
+    char token[128]; /* a word, or another character; "": the end */
 };
 
-static CUresult add_body(CUmodule module, const struct entry *entry, const char *body) {
+static void next(struct reader *reader) {
+    size_t length = 0;
+    while (isspace((unsigned char)*reader->at) || strncmp(reader->at, "//", 2) == 0) {
+        const size_t skipped = *reader->at == '/' ? strcspn(reader->at, "\n") : 1;
+        reader->line += *reader->at == '\n';
+        reader->at += skipped;
+    }
+    while (length + 1 < sizeof reader->token &&
+           (isalnum((unsigned char)reader->at[length]) ||
+            (reader->at[length] && strchr("._$%", reader->at[length])))) {
+        length++;
+    }
+    length += length == 0 && *reader->at != '\0';
+    memcpy(reader->token, reader->at, length);
+    reader->token[length] = '\0';
+    reader->at += length;
+}
+
+static bool accept(struct reader *reader, const char *token) {
+    const bool same = strcmp(reader->token, token) == 0;
+    if (same) {
+        next(reader);
+    }
+    return same;
+}
+
+/* ".u64" and the like: its bytes; 0: it is no type */
+static uint32_t read_type(struct reader *reader) {
+    const char *type = reader->token;
+    if (type[0] != '.' || !type[1] || !strchr("busf", type[1])) {
+        return 0;
+    }
+    char *end;
+    const unsigned long bits = strtoul(type + 2, &end, 10);
+    const bool good = *end == '\0' && bits >= 8 && bits <= 64 && (bits & (bits - 1)) == 0;
+    next(reader);
+    return good ? (uint32_t)bits / 8 : 0;
+}
+
+static CUresult add_body(CUmodule module, const char *body, const char *name, const uint32_t *sizes,
+                         uint32_t count) {
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
         if (strcmp(bodies[i].name, body) != 0) {
             continue;
         }
-        const char *kernel = strcmp(body, "illegal") == 0 ? "null_read" : body;
         CUfunction function;
         FAKE_CHECK(fake_module_add_image(module, bodies[i].cubin));
-        FAKE_CHECK(fake_module_add_function(module, kernel, entry->name, &function));
-        bool same = function->parameter_count == entry->count;
-        for (uint32_t at = 0; same && at < entry->count; at++) {
-            same = function->parameters[at].size == entry->sizes[at];
+        FAKE_CHECK(fake_module_add_function(module, bodies[i].kernel, name, &function));
+        FAKE_REQUIRE(function->parameter_count == count, INVALID_PTX);
+        for (uint32_t at = 0; at < count; at++) {
+            FAKE_REQUIRE(function->parameters[at].size == sizes[at], INVALID_PTX);
         }
-        return same ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
+        return CUDA_SUCCESS;
     }
     return CUDA_ERROR_INVALID_PTX;
 }
 
-/* ".entry NAME(u64, f32)" */
-static bool read_entry(const char *line, struct entry *out) {
-    int length = 0;
-    *out = (struct entry){0};
-    if (sscanf(line, ".entry %127[A-Za-z0-9_$] (%n", out->name, &length) != 1 || length == 0) {
-        return false;
-    }
-    for (line += length; *line != ')'; line += length) {
-        char kind;
-        unsigned bits;
-        length = 0;
-        if (out->count == 16 ||
-            sscanf(line, out->count ? " , %c%u %n" : " %c%u %n", &kind, &bits, &length) != 2 ||
-            length == 0 || !strchr("busf", kind) || bits < 8 || bits > 64 ||
-            (bits & (bits - 1)) != 0) {
-            return false;
+/* After ".entry". */
+static CUresult read_entry(struct reader *reader) {
+    enum { MOST = 16 };
+    char name[sizeof reader->token], body[sizeof reader->token];
+    uint32_t sizes[MOST], count = 0;
+    memcpy(name, reader->token, sizeof name);
+    next(reader);
+    FAKE_REQUIRE(accept(reader, "("), INVALID_PTX);
+    while (!accept(reader, ")")) {
+        FAKE_REQUIRE(count < MOST && (count == 0 || accept(reader, ",")), INVALID_PTX);
+        const bool named = accept(reader, ".param");
+        FAKE_REQUIRE((sizes[count++] = read_type(reader)) > 0, INVALID_PTX);
+        if (named) {
+            next(reader);
         }
-        out->sizes[out->count++] = bits / 8;
     }
-    return line[1] == '\0';
+    memcpy(body, name, sizeof body);
+    if (accept(reader, ".body")) {
+        memcpy(body, reader->token, sizeof body);
+    } else {
+        FAKE_REQUIRE(strcmp(reader->token, "{") == 0, INVALID_PTX);
+        for (unsigned depth = 1; depth > 0;) {
+            next(reader);
+            FAKE_REQUIRE(reader->token[0] != '\0', INVALID_PTX);
+            depth += strcmp(reader->token, "{") == 0;
+            depth -= strcmp(reader->token, "}") == 0;
+        }
+    }
+    FAKE_CHECK(add_body(reader->module, body, name, sizes, count));
+    next(reader);
+    return CUDA_SUCCESS;
 }
 
-struct reader {
-    CUmodule module;
-    bool has_version, has_entry; /* the entry waits for its body */
-    struct entry entry;
-};
-
-static CUresult read_line(struct reader *reader, const char *line) {
-    unsigned major, minor;
-    char word[64];
-    if (!reader->has_version) {
-        if (sscanf(line, ".version %u.%u", &major, &minor) != 2 || major > 99 || minor > 99) {
-            return CUDA_ERROR_INVALID_PTX;
+static CUresult read_module(struct reader *reader) {
+    next(reader);
+    FAKE_REQUIRE(accept(reader, ".version"), INVALID_PTX);
+    FAKE_REQUIRE(isdigit((unsigned char)reader->token[0]), INVALID_PTX);
+    FAKE_REQUIRE(strtod(reader->token, NULL) <= NEWEST_VERSION, UNSUPPORTED_PTX_VERSION);
+    next(reader);
+    while (reader->token[0] != '\0') {
+        if (accept(reader, ".target")) {
+            FAKE_REQUIRE(strncmp(reader->token, "sm_", 3) == 0 &&
+                             strtoul(reader->token + 3, NULL, 10) <= FAKE_CUDA_ARCH,
+                         INVALID_PTX);
+            next(reader);
+        } else if (accept(reader, ".address_size")) {
+            FAKE_REQUIRE(accept(reader, "64"), INVALID_PTX);
+        } else if (!accept(reader, ".visible")) {
+            FAKE_REQUIRE(accept(reader, ".entry"), INVALID_PTX);
+            FAKE_CHECK(read_entry(reader));
         }
-        reader->has_version = true;
-        return major * 100 + minor > NEWEST_VERSION ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION
-                                                    : CUDA_SUCCESS;
     }
-    if (sscanf(line, ".target sm_%u", &major) == 1) {
-        return major <= FAKE_CUDA_ARCH ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
-    }
-    if (strcmp(line, ".address_size 64") == 0) {
-        return CUDA_SUCCESS;
-    }
-    if (!reader->has_entry && read_entry(line, &reader->entry)) {
-        reader->has_entry = true;
-        return CUDA_SUCCESS;
-    }
-    if (reader->has_entry && sscanf(line, ".body %63s", word) == 1) {
-        reader->has_entry = false;
-        return add_body(reader->module, &reader->entry, word);
-    }
-    return CUDA_ERROR_INVALID_PTX;
+    return CUDA_SUCCESS;
 }
 
 CUresult fake_ptx_load(CUmodule module, const char *text, char *log, size_t log_bytes) {
-    struct reader reader = {.module = module};
-    CUresult result = CUDA_SUCCESS;
-    unsigned number = 0;
-    char line[256] = "";
+    struct reader reader = {.module = module, .at = text, .line = 1};
     module->closed = true;
-    while (result == CUDA_SUCCESS && *text) {
-        const size_t length = strcspn(text, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line),
-                 text + strspn(text, " \t"));
-        line[strcspn(line, "\n")] = '\0';
-        text += length + (text[length] == '\n');
-        number++;
-        char *comment = strstr(line, "//");
-        size_t end = comment ? (size_t)(comment - line) : strlen(line);
-        while (end > 0 && strchr(" \t\r", line[end - 1])) {
-            end--;
-        }
-        line[end] = '\0';
-        if (end > 0) {
-            result = read_line(&reader, line);
-        }
-    }
-    if (result == CUDA_SUCCESS && reader.has_entry) {
-        result = CUDA_ERROR_INVALID_PTX;
-    }
+    CUresult result = read_module(&reader);
     if (result == CUDA_ERROR_INVALID_PTX) {
         snprintf(log, log_bytes,
                  "ptxas application ptx input, line %u; fatal   : Parsing error near '%s': syntax"
                  " error\nptxas fatal   : Ptx assembly aborted due to errors",
-                 number, line);
+                 reader.line, reader.token);
     }
     return result;
 }
