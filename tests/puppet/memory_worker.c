@@ -126,6 +126,7 @@ static struct memory_hold *hold(struct memory_worker *w, uint64_t buffer, int fd
     drop(w, buffer);
     BHT_LT(w->hold_count, MEMORY_HOLDS);
     BHT_EQ(fstat(fd, &info), 0);
+    BHT_EQ(fcntl(fd, F_GETFL) & O_ACCMODE, writes ? O_RDWR : O_RDONLY); /* B5 */
     struct memory_hold *hold = &w->holds[w->hold_count++];
     *hold =
         (struct memory_hold){.buffer = buffer, .memory = info.st_ino, .fd = fd, .writes = writes};
@@ -500,6 +501,7 @@ void memory_worker_harvest(struct memory_worker *w) {
         }
     }
     bhi_context_pump_unlock(puppet.context);
+    puppet_check();
 }
 
 void memory_worker_bury(struct memory_worker *w) {

@@ -1,6 +1,8 @@
 #include "puppet.h"
 #include "base/memfd.h"
 #include "supervisor/context/context.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/payload.h"
 #include "supervisor/event/event.h"
 #include "supervisor/file/opener.h"
 #include "supervisor/load/loaders.h"
@@ -72,9 +74,105 @@ static void open_puppet(void) {
     }
 }
 
+/* -- what is true whenever the lock is free ------------------------------------------------------ */
+
+static size_t count(const struct bhi_list *list) {
+    size_t nodes = 0;
+    BHI_LIST_EACH(node, list) {
+        nodes++;
+    }
+    return nodes;
+}
+
+static bool is_in(const struct bhi_list *wanted, const struct bhi_list *list) {
+    BHI_LIST_EACH(node, list) {
+        if (node == wanted) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is FREE is counted, can be taken by whom it is safe for, and by nobody else (B3). */
+static void check_pool(const struct bhi_pool *pool) {
+    uint64_t bytes = 0;
+    BHT_EQ(pool->stats.blocks, count(&pool->ages));
+    BHI_LIST_FOR(const struct bhi_block, block, &pool->ages, age) {
+        const struct bhi_list *shelves = pool->shelves;
+        bytes += block->bytes;
+        BHT_TRUE(block->pool == pool && block->fd >= 0 && !block->spoilt);
+        if (count(&block->exposures) == 1) {
+            const struct bhi_exposure *only =
+                BHI_CONTAINER(block->exposures.next, struct bhi_exposure, of_block);
+            shelves = only->writes ? only->worker->pool.shelves : only->worker->pool.unwritten;
+        }
+        BHT_EQ(is_in(&block->shelf, &shelves[block->size_class]), count(&block->exposures) < 2);
+    }
+    BHT_EQ(pool->stats.bytes, bytes);
+}
+
+static void check_worker(const struct bhi_worker *worker) {
+    BHI_LIST_FOR(const struct bhi_exposure, exposure, &worker->pool.exposures, of_worker) {
+        BHT_TRUE(exposure->worker == worker);
+        BHT_TRUE(is_in(&exposure->of_block, &exposure->block->exposures));
+        /* D3: it can write all device memory that it was given. */
+        BHT_TRUE(exposure->writes || exposure->block->pool == puppet.context->pool);
+    }
+    BHI_LIST_FOR(const struct bhi_make, make, &worker->makes, link) {
+        BHT_TRUE(make->worker == worker && (!make->memory || make->memory->make == make));
+        BHT_TRUE(!make->memory || make->memory->state == (make->clears ? BHI_DEVICE_CLEARING
+                                                                       : BHI_DEVICE_MAKING));
+    }
+    BHI_LIST_FOR(const struct bhi_submission, submission, &worker->core.inflight, link) {
+        for (uint32_t i = 0; i < submission->use_count; i++) {
+            BHT_TRUE(!BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content)
+                          ->followed);
+        }
+    }
+    /* A number comes again: then nobody may have withdrawn it. */
+    for (size_t i = 0; worker->core.harvested == worker->core.published &&
+                       i < BHT_COUNT(worker->lane.header->withdrawn);
+         i++) {
+        BHT_EQ(atomic_load(&worker->lane.header->withdrawn[i]), 0);
+    }
+}
+
+void puppet_check(void) {
+    bh_context *context = puppet.context;
+    uint64_t device_memory = 0;
+    bhi_context_lock(context);
+    BHI_LIST_FOR(const struct bh_stream, stream, &context->streams, link) {
+        device_memory += stream->device_memory;
+    }
+    BHT_EQ(context->device_memory, device_memory);
+    BHT_EQ(context->tenants.idle_count, count(&context->tenants.idle));
+    check_pool(context->pool);
+    check_pool(context->device_pool);
+    BHI_LIST_FOR(const struct bhi_worker, worker, &context->workers, link) {
+        check_worker(worker);
+    }
+    bhi_context_unlock(context);
+}
+
+/* Nothing is left of what the test did. */
+static void check_end(const bh_context *context) {
+    const struct bhi_list *none[] = {&context->streams,  &context->workers, &context->zygotes,
+                                     &context->loaders,  &context->pending, &context->replicas,
+                                     &context->tenants.busy};
+    for (size_t i = 0; i < BHT_COUNT(none); i++) {
+        BHT_TRUE(bhi_list_empty(none[i]));
+    }
+    BHT_EQ(context->device_memory, 0);
+    BHT_EQ(context->counts.load_bytes, 0);
+    BHT_EQ(context->pool->stats.used, 0);
+    BHT_EQ(context->device_pool->stats.used, 0);
+    BHT_EQ(atomic_load(&context->refs), 1); /* each object that is left has one */
+}
+
 /* As bh_context_destroy does it, whose reactor still runs. */
 static void close_puppet(void) {
     bh_context *context = puppet.context;
+    puppet_check();
     fx_release_all();
     if (end_test) {
         end_test();
@@ -93,7 +191,7 @@ static void close_puppet(void) {
         bhi_list_remove(&zygote->link);
         bhi_zygote_release(zygote);
     }
-    BHT_EQ(context->device_memory, 0);
+    puppet_check();
     BHT_EQ(bhi_handle_drop(&context->handle), BHI_DROPPED_LAST);
     bhi_pipeline_cache_stop(context);
     bhi_loaders_stop(context);
@@ -103,7 +201,7 @@ static void close_puppet(void) {
     bhi_pool_close(context->pool);
     bhi_pool_close(context->device_pool);
     bhi_context_pump_unlock(context);
-    BHT_EQ(atomic_load(&context->refs), 1); /* each object that is left has one */
+    check_end(context);
     bhi_context_unref(context);
     for (struct side *next; sides; sides = next) {
         next = sides->next;

@@ -29,6 +29,8 @@ void puppet_again(void);
 /* Runs |begin| in each test, once the puppet is there; and |end| when what the test made through the
  * API has been released. Either may be NULL. To be called at the start (BHT_AT_START). */
 void puppet_around(void (*begin)(void), void (*end)(void));
+/* What is counted, exposed and withdrawn is what is there. Called when a puppet ends, too. */
+void puppet_check(void);
 /* A stream that wants a worker. */
 bh_stream *puppet_stream(const char *name, const char *tenant);
 /* One that could serve |puppet.stream|, in the context and bound to no stream. */
