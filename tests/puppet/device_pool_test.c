@@ -10,8 +10,11 @@
 #include "supervisor/context/context.h"
 #include "supervisor/event/harvest.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define PAGE bhi_page_round(1)
@@ -179,6 +182,11 @@ TEST(b3_what_failed_is_introduced_again) {
         fill_now(A, buffer);
         expect_words(A, buffer, WORD);
         BHT_EQ(memory.made_count, on_device);
+        /* Once: what has not failed since is not introduced another time. */
+        bh_buffer_release(buffer);
+        const uint32_t told = memory.workers[A].worker->control_sent;
+        fill_now(A, fx_buffer_with(puppet.context, MEMORY_BYTES, options));
+        BHT_EQ(memory.workers[A].worker->control_sent, told + on_device); /* cleared */
     }
 }
 
@@ -460,7 +468,8 @@ static bh_event *refuse_import(bh_buffer *buffer) {
     memory.workers[A2].cannot_import = buffer->id;
     bh_event *event = fx_copy(memory.streams[A2], buffer, create_host());
     run(A2);
-    fx_expect(event, BH_VULKAN);
+    BHT_EQ(fx_expect(event, BH_VULKAN).blame,
+           BH_BLAME_SUSPECTED); /* T2: of what another has made */
     BHT_TRUE(buffer->device->bad);
     return event;
 }
@@ -540,6 +549,249 @@ TEST(e9_what_failed_is_told_anew) {
     expect_words(A, one, WORD);
 }
 
+static struct rlimit room;
+static int taken[256];
+static size_t taken_count;
+
+static void take_all_descriptors(void) {
+    BHT_EQ(getrlimit(RLIMIT_NOFILE, &room), 0);
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &(struct rlimit){BHT_COUNT(taken), room.rlim_max}), 0);
+    for (int fd; (fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0;) {
+        taken[taken_count++] = fd;
+    }
+    BHT_EQ(errno, EMFILE);
+}
+
+static void give_descriptors_back(void) {
+    while (taken_count) {
+        close(taken[--taken_count]);
+    }
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &room), 0);
+}
+
+/* Both pools give theirs, whichever of them has one; what was introduced before they did goes on. */
+TEST(e9_the_pools_give_their_descriptors_to_what_runs) {
+    enum { HOST = 1, DEVICE = 2 };
+    for (unsigned kept = HOST; kept <= (HOST | DEVICE); kept++) {
+        puppet_again();
+        bh_buffer *one = create(A2), *two = create(A2), *spare = create_host();
+        bh_event *made[2] = {fill(A2, one), fill(A2, two)};
+        memory_run_all();
+        fx_expect(made[0], BH_OK), fx_expect(made[1], BH_OK);
+        if (kept & DEVICE) {
+            leave(C, -1);
+        }
+        if (kept & HOST) {
+            bh_buffer_release(spare);
+        }
+        const uint32_t told = memory.workers[A].worker->control_sent;
+        take_all_descriptors();
+        bh_event *event = fx_copy(memory.streams[A], one, two);
+        const uint64_t blocks = stats().pool_blocks + stats().device_pool_blocks;
+        const size_t now = kept == (HOST | DEVICE); /* so many of two are there */
+        give_descriptors_back();
+        BHT_EQ(blocks, 0);
+        if (now) {
+            run(A);
+            fx_expect(event, BH_OK);
+            BHT_EQ(memory.workers[A].worker->control_sent, told + 2);
+            expect_words(A, two, WORD);
+        } else {
+            BHT_EQ(fx_verdict(event).sys_errno, EMFILE);
+        }
+    }
+}
+
+/* A worker has made memory, and the host has no room for its descriptor: that is nobody's fault, and
+ * costs what needs it. What is kept goes, and later the memory is made again. */
+TEST(d6_a_descriptor_for_which_there_is_no_room) {
+    for (int fails = 0; fails < 2; fails++) {
+        puppet_again();
+        struct memory_worker *w = &memory.workers[A];
+        leave(C, -1);
+        bh_buffer *buffer = create(A);
+        bh_event *event = fill(A, buffer);
+        w->fails_as = fails ? BH_LIMIT_EXCEEDED : BH_OK;
+        (void)memory_worker_run(w, MEMORY_LIVES);
+        take_all_descriptors();
+        memory_worker_harvest(w);
+        give_descriptors_back();
+        const bh_verdict verdict = fx_expect(event, fails ? BH_LIMIT_EXCEEDED : BH_SYSTEM);
+        BHT_EQ(verdict.sys_errno, fails ? 0 : EMFILE);
+        BHT_TRUE(!w->worker->core.life.violated && w->worker->make_descriptor_lost);
+        BHT_EQ(buffer->device->state, BHI_DEVICE_UNMADE);
+        BHT_EQ(stats().device_pool_blocks, 0);
+        fill_now(A, buffer);
+        BHT_EQ(memory.made_count, 3);
+        expect_words(A, buffer, WORD);
+    }
+}
+
+/* It is told so for what it was to clear: there is no descriptor in that answer, and none was lost. */
+TEST(t6_a_failure_needs_its_answers_too) {
+    for (int clears = 0; clears < 2; clears++) {
+        puppet_again();
+        struct memory_worker *w = &memory.workers[A];
+        if (clears) {
+            leave(A, -1);
+        }
+        fill(A, create(A));
+        const uint64_t seq = w->worker->core.published;
+        const struct bhi_result result = {
+            .seq = seq, .status = BH_VULKAN, .executed = BH_EXECUTED_NO};
+        bhi_progress_result(w->progress, &result, &(struct bhi_why){.text = "as the test says"});
+        bhi_progress_publish(w->progress, seq, w->worker->lane.head);
+        memory_worker_harvest(w);
+        BHT_TRUE(w->worker->core.life.violated);
+        bury(A);
+    }
+}
+
+/* -- host memory ------------------------------------------------------------------------------ */
+
+static bh_buffer *create_for(int stream, uint32_t flags) {
+    return fx_buffer_with(puppet.context, MEMORY_BYTES,
+                          (bh_buffer_options){.stream = memory.streams[stream], .flags = flags});
+}
+
+/* Who reads gets no descriptor to write with before it writes (B5); and that again once, in the place
+ * of the other. */
+TEST(b5_who_reads_and_then_writes) {
+    bh_buffer *buffer = create_for(A, 0), *device = create(A);
+    const struct memory_worker *w = &memory.workers[A];
+    uint64_t attached = 0;
+    for (int i = 0; i < 4; i++) {
+        const bool writes = i % 2;
+        bh_event *event = writes ? fill(A, buffer) : fx_copy(memory.streams[A], buffer, device);
+        memory_run_all();
+        fx_expect(event, BH_OK);
+        const struct bhi_exposure *exposure =
+            BHI_CONTAINER(buffer->block->exposures.next, struct bhi_exposure, of_block);
+        BHT_EQ(exposure->writes, i > 0);
+        attached = i ? attached : w->worker->space.attached;
+        BHT_EQ(w->worker->space.attached, attached);
+    }
+    expect_words(A2, buffer, WORD);
+}
+
+/* B6: bytes that others may have written, or for which there is no stream, are cleared, whatever the
+ * caller would do without. */
+TEST(b6_old_bytes_are_for_who_wrote_them) {
+    static const struct {
+        int user, getter; /* streams; -1: nobody, without a stream */
+        bool user_dies, maker_dies, uninitialized, old;
+    } rows[] = {
+        {-1, A, false, false, true, true},  {-1, A, false, false, false, false},
+        {A2, A, true, false, true, false},  {A2, A, true, false, false, false},
+        {-1, -1, false, true, true, false}, {-1, A2, false, true, true, false},
+        {A2, A2, false, true, true, false},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        bh_buffer *buffer = create_for(A, 0);
+        fill_now(A, buffer);
+        if (rows[i].user >= 0) {
+            bh_event *event = fx_copy(memory.streams[rows[i].user], buffer, create_host());
+            memory_run_all();
+            fx_expect(event, BH_OK);
+        }
+        bh_buffer_release(buffer);
+        if (rows[i].user_dies) {
+            bury(rows[i].user);
+        }
+        if (rows[i].maker_dies) {
+            bury(A);
+        }
+        const uint64_t hits = stats().pool_hits;
+        const uint32_t flags = rows[i].uninitialized ? BH_BUFFER_UNINITIALIZED : 0;
+        buffer = rows[i].getter < 0 ? fx_buffer_with(puppet.context, MEMORY_BYTES,
+                                                     (bh_buffer_options){.flags = flags})
+                                    : create_for(rows[i].getter, flags);
+        BHT_EQ(stats().pool_hits, hits + 1);
+        if ((*fx_pointer(buffer) == WORD) != rows[i].old) {
+            BHT_FAIL("row %zu: %08x", i, *fx_pointer(buffer));
+        }
+        /* It is its stream's alone from now on, if the stream has it alone. */
+        if (rows[i].getter == A && rows[i].uninitialized) {
+            fill_now(A, buffer);
+            bh_buffer_release(buffer);
+            BHT_EQ(*fx_pointer(create_for(A, flags)), WORD);
+        }
+    }
+}
+
+/* A worker that was taken over has punched a hole into it: nobody gets it, nor is it counted. */
+TEST(b3_a_block_with_a_hole) {
+    for (int own = 0; own < 2; own++) {
+        puppet_again();
+        const uint32_t flags = own ? BH_BUFFER_UNINITIALIZED : 0;
+        bh_buffer *buffer = create_for(A, 0);
+        fill_now(A, buffer);
+        BHT_EQ(fallocate(buffer->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)PAGE),
+               0);
+        bh_buffer_release(buffer);
+        const bh_stats old = stats();
+        buffer = create_for(A, flags);
+        BHT_EQ(*fx_pointer(buffer), 0);
+        const bh_stats now = stats();
+        BHT_EQ(now.pool_hits, old.pool_hits);
+        BHT_EQ(now.pool_misses, old.pool_misses + 1);
+        BHT_EQ(now.pool_evictions, old.pool_evictions + 1);
+        BHT_EQ(now.pool_zeroed_bytes, old.pool_zeroed_bytes);
+        BHT_EQ(now.pool_blocks, old.pool_blocks - 1);
+    }
+}
+
+static int cannot_make; /* an errno, once */
+
+BHT_WRAP(int, bhi_memfd_create, const char *name, uint64_t bytes, int leave_open) {
+    const int error = cannot_make;
+    cannot_make = 0;
+    return error ? -error : __real_bhi_memfd_create(name, bytes, leave_open);
+}
+
+/* What both pools keep is worth less than a new buffer, if it is that of which there is too little. */
+TEST(b3_the_pools_give_way_to_a_new_buffer) {
+    static const struct {
+        int error;
+        bh_status status;
+        bool gives_way;
+    } rows[] = {{ENOMEM, BH_OK, true},
+                {ENOSPC, BH_OK, true},
+                {EMFILE, BH_OK, true},
+                {ENFILE, BH_OK, true},
+                {EPERM, BH_SYSTEM, false}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        leave(A, -1);
+        bh_buffer_release(create_host());
+        BHT_TRUE(stats().pool_blocks && stats().device_pool_blocks);
+        bh_buffer *buffer = NULL;
+        bh_detail detail = {0};
+        cannot_make = rows[i].error;
+        BHT_EQ(bh_buffer_create(puppet.context, 3 * PAGE, NULL, &buffer, &detail), rows[i].status);
+        BHT_EQ(detail.sys_errno, rows[i].status == BH_OK ? 0 : rows[i].error);
+        BHT_EQ(stats().pool_blocks == 0, rows[i].gives_way);
+        BHT_EQ(stats().device_pool_blocks == 0, rows[i].gives_way);
+    }
+}
+
+/* The caller's own memory is in use, and not of the pool. */
+TEST(b1_wrapped_memory_is_not_counted) {
+    const uint64_t used = puppet.context->pool->stats.used;
+    const int fd = memfd_create("mine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    BHT_EQ(ftruncate(fd, (off_t)PAGE), 0);
+    bh_buffer *buffer = NULL;
+    BHT_EQ(fx_wrap(puppet.context, fd, 0, &buffer, NULL), BH_OK);
+    close(fd);
+    fill_now(A, buffer);
+    BHT_EQ(puppet.context->pool->stats.used, used);
+    bh_buffer_release(buffer);
+    memory_worker_listen(&memory.workers[A]);
+    BHT_EQ(memory.workers[A].hold_count, 0); /* who had it gives it up */
+    BHT_EQ(puppet.context->pool->stats.used, used);
+}
+
 /* -- moves and replicas (D4) ------------------------------------------------------------------ */
 
 TEST(d4_a_move_leaves_its_memory_to_the_next) {
@@ -578,11 +830,19 @@ TEST(d4_no_copy_outlives_a_move) {
     memory.workers[A2].dead = true; /* it does not run until the end */
     expect_words(C, buffer, WORD);
     fill_now(C, buffer);
+    bh_buffer *place = bhi_buffer_take_place(buffer);
+    BHT_TRUE(place != buffer && place->owner == buffer);
     fill_now(A, buffer);
+    BHT_TRUE(!place->owner); /* it is nobody's now */
+    bhi_buffer_unref(place);
     BHT_EQ(memory.streams[C]->device_memory, 0);
+    place = bhi_buffer_take_place(buffer);
+    bh_buffer_release(buffer);
     memory.workers[A2].dead = false;
     memory_run_all();
     fx_expect(slow, BH_OK);
+    BHT_TRUE(!place->owner); /* and this one since the buffer is gone */
+    bhi_buffer_unref(place);
 }
 
 TEST(d4_a_replica_leaves_its_memory_to_the_next) {

@@ -31,6 +31,7 @@ static struct {
     unsigned nth;
     void (*act)(void); /* once */
     bool stands;       /* no worker does anything while the host waits */
+    uint64_t until_ns; /* how long the host waits for the last one */
 } plan;
 
 static void at(enum step step, unsigned nth, void (*act)(void)) {
@@ -54,6 +55,7 @@ BHT_WRAP(bh_status, bhi_internal_submit_copy, struct bh_stream *stream,
 /* While the host waits, the workers do what there is to do. */
 BHT_WRAP(bh_status, bhi_event_await, struct bh_event *event, uint64_t deadline_ns) {
     pass(AWAITED);
+    plan.until_ns = deadline_ns;
     if (!plan.stands) {
         memory_run_all();
     }
@@ -207,6 +209,22 @@ TEST(d4_a_write_between_two_pieces_of_a_move) {
             expect_words(C, 1, NEW, "after a move", k);
             expect_words(A, 1, NEW, "after a move", k);
         }
+    }
+}
+
+/* It is moved there, and written there, by somebody else while it is copied: it does not move to the
+ * copy, which has what it was before. */
+TEST(d4_it_has_moved_between_two_pieces_of_a_move) {
+    for (unsigned k = 1; k <= 2 * COPY_PIECES; k++) {
+        open_scene(COPY_BYTES);
+        scene.writer = C;
+        at(QUEUED, k, write_new);
+        bh_event *event = fill_word(C, OTHER);
+        memory_run_all();
+        fx_expect(event, BH_OK);
+        BHT_TRUE(!plan.act);
+        expect_words(C, 1, NEW, "moved meanwhile", k);
+        BHT_EQ(memory.streams[A]->device_memory, 0);
     }
 }
 
@@ -419,6 +437,27 @@ TEST(d4_a_write_follows_the_buffer) {
         expect_words(C, 1, NEW, "moved under a write", i / STEPS + 1);
         const uint64_t first = i == QUEUED ? 0 : 1; /* all of it was written after the word */
         expect_words(C, first, NEW, "moved under a write", i / STEPS + 1);
+    }
+}
+
+/* E10: the timeout is for its turn on the stream. From then on it is written whole. */
+TEST(e10_a_write_out_of_time) {
+    for (int served = 0; served < 2; served++) {
+        open_scene(HOST_BYTES);
+        struct memory_worker *w = &memory.workers[A];
+        if (!served) {
+            memory_worker_die(w);
+            memory_worker_bury(w);
+        }
+        plan.stands = !served;
+        BHT_EQ(bh_buffer_write(scene.buffer, 0, words_of(NEW), HOST_BYTES, 0, NULL),
+               served ? BH_OK : BH_TIMEOUT);
+        BHT_EQ(plan.until_ns == BH_FOREVER, served);
+        if (!served) {
+            memory_worker_begin(A);
+        }
+        memory_run_all();
+        expect_words(A, 0, served ? NEW : OLD, "written", 0);
     }
 }
 
