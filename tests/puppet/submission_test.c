@@ -1,0 +1,255 @@
+/* What becomes of what a caller asks for: the fields of a submission, its place in a lane, who is named
+ * in its verdict, and who is asked before it runs. */
+#include "ipc/commands.h"
+#include "puppet.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/payload.h"
+#include "supervisor/kernel/kernel.h"
+#include "supervisor/stream/tenant.h"
+#include "supervisor/submit/internal.h"
+
+#include <stdio.h>
+
+/* -- kernels ---------------------------------------------------------------------------------- */
+
+enum { U, U2, V, T, KERNELS }; /* guarded; the same by another name; another one; trusted */
+static bh_kernel *kernels[KERNELS];
+
+static void set_up(void) {
+    for (uint32_t i = 0; i < KERNELS; i++) {
+        const uint32_t code[] = {0x07230203, i == U2 ? U : i, 0, 0, 0};
+        const char name[] = {(char)('a' + i), 0};
+        const bh_kernel_options options = {
+            .struct_size = sizeof options, .name = name, .trusted = i == T};
+        BHT_EQ(
+            bh_kernel_create_spirv(puppet.context, code, sizeof code, &options, &kernels[i], NULL),
+            BH_OK);
+    }
+}
+
+BHT_AT_START(puppet_around(set_up, NULL))
+
+#define MOST 3
+
+/* The kernels, by the letters of their names, in as many commands. */
+static uint32_t commands_of(const char *names, bh_command commands[MOST]) {
+    uint32_t count = 0;
+    for (; names[count]; count++) {
+        commands[count] = fx_dispatch(kernels[names[count] - 'a'], NULL, 0);
+    }
+    return count;
+}
+
+TEST(what_a_submission_is) {
+    static const struct {
+        const char *kernels; /* a, b: the same code; d is trusted */
+        bh_submit_info asked;
+        bool prepares, abortable, trusted;
+        uint32_t kernel_count;
+        uint64_t deadline_ns, flags;
+        int code; /* whose; KERNELS: its own, -1: none */
+    } rows[] = {
+        {"", {.flags = BH_SUBMIT_TIMED}, .deadline_ns = 5, .flags = BHI_RECORD_TIMED, .code = -1},
+        {"a", {.deadline_ns = 7}, .abortable = true, .kernel_count = 1, .deadline_ns = 7},
+        {"a", {.alone = true}, .abortable = true, .kernel_count = 1, .deadline_ns = 5},
+        {"aba", {0}, .abortable = true, .kernel_count = 2, .deadline_ns = 5},
+        {"ac", {0}, .abortable = true, .kernel_count = 2, .deadline_ns = 5, .code = KERNELS},
+        {"d", {0}, .trusted = true, .kernel_count = 1, .deadline_ns = 5, .code = T},
+        {"da", {0}, .trusted = true, .kernel_count = 2, .deadline_ns = 5, .code = KERNELS},
+        {"ad", {0}, .trusted = true, .kernel_count = 2, .deadline_ns = 5, .code = KERNELS},
+        {"a", {0}, .prepares = true, .abortable = true, .kernel_count = 1, .deadline_ns = 5},
+        {"d",
+         {0},
+         .prepares = true,
+         .trusted = true,
+         .kernel_count = 1,
+         .deadline_ns = 5,
+         .code = T},
+    };
+    puppet.stream->deadline_ns = 5;
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        bh_command commands[MOST];
+        bh_submit_info info = rows[i].asked;
+        info.struct_size = sizeof info;
+        info.commands = commands;
+        info.command_count = commands_of(rows[i].kernels, commands);
+        bh_event *event = NULL;
+        const uint64_t before_ns = bhi_now_ns();
+        if (rows[i].prepares) {
+            BHT_EQ(
+                bh_kernel_prepare(kernels[rows[i].kernels[0] - 'a'], puppet.stream, &event, NULL),
+                BH_OK);
+        } else {
+            event = fx_submit(puppet.stream, &info);
+        }
+        const struct bhi_submission *is = event->submission;
+        const struct bhi_payload *payload = bhi_payload_of(is);
+        const uint64_t code = rows[i].code < 0 ? 0
+                              : rows[i].code == KERNELS
+                                  ? bh_event_id(event)
+                                  : bhi_kernel_body_code(kernels[rows[i].code]->body);
+        BHT_EQ(is->abortable, rows[i].abortable);
+        BHT_EQ(is->trusted, rows[i].trusted);
+        BHT_EQ(is->runs_kernel, !rows[i].prepares);
+        BHT_EQ(is->repeat, rows[i].prepares ? BHI_REPEAT_VICTIM : BHI_REPEAT_NEVER);
+        BHT_EQ(is->apart, info.alone ? BHI_APART_ALL : BHI_APART_NOT);
+        BHT_EQ(is->reports_device_time, rows[i].flags != 0);
+        BHT_EQ(is->deadline_ns, rows[i].deadline_ns);
+        BHT_EQ(is->code, code);
+        BHT_EQ(payload->kernel_count, rows[i].kernel_count);
+        BHT_EQ(payload->record->flags, rows[i].flags);
+        BHT_EQ(payload->record->command_count,
+               info.command_count + rows[i].prepares - (rows[i].prepares ? info.command_count : 0));
+        BHT_TRUE(!payload->remote && !payload->borrows && !event->library);
+        BHT_GE(event->verdict.submitted_ns, before_ns);
+        BHT_LE(event->verdict.submitted_ns, bhi_now_ns());
+        BHT_EQ(bh_event_cancel(event), BH_OK);
+    }
+}
+
+/* -- lanes ------------------------------------------------------------------------------------ */
+
+enum {
+    HEADER = sizeof(struct bhi_lane_record),
+    FILL = sizeof(struct bhi_cmd_fill),
+    COPY = sizeof(struct bhi_cmd_copy),
+};
+
+/* A submission whose record has |bytes|, more or less. Returns NULL if it is refused. */
+static bh_event *submit_record(uint64_t bytes, bh_detail *detail) {
+    static bh_command commands[BHI_LANE_MAX_RECORD / FILL + 2];
+    static const bh_buffer *from;
+    const uint64_t rest = bytes - HEADER;
+    uint64_t copies = 0;
+    while ((rest - copies * COPY) % FILL) {
+        copies++;
+    }
+    from = fx_buffer(puppet.context, 4);
+    bh_submit_info info = {.struct_size = sizeof info, .commands = commands};
+    for (uint64_t at = 0; at < rest; info.command_count++) {
+        const bool copy = info.command_count < copies;
+        commands[info.command_count] =
+            copy ? (bh_command){.type = BH_COMMAND_COPY,
+                                .copy = {.src = (bh_buffer *)(uintptr_t)from,
+                                         .dst = puppet.buffer,
+                                         .size = 4}}
+                 : (bh_command){.type = BH_COMMAND_FILL, .fill = {.dst = puppet.buffer, .size = 4}};
+        at += copy ? COPY : FILL;
+    }
+    bh_event *event = NULL;
+    const bh_status status = bh_submit(puppet.stream, &info, &event, detail);
+    BHT_EQ(status == BH_OK, event != NULL);
+    return event;
+}
+
+/* Two of the largest records fill a lane to the last byte. */
+TEST(the_largest_records) {
+    const struct bhi_worker *worker = puppet_serving();
+    bh_detail detail = {0};
+    for (int i = 0; i < 3; i++) {
+        BHT_TRUE(submit_record(BHI_LANE_MAX_RECORD, &detail));
+    }
+    BHT_EQ(worker->core.published, 2);
+    BHT_EQ(bhi_lane_space(&worker->lane, 0), 0);
+    BHT_TRUE(!submit_record(BHI_LANE_MAX_RECORD + 8, &detail));
+    BHT_STR_HAS(detail.message, "split it");
+}
+
+/* The reactor wakes for the first deadline, whichever stream came first; not for a later one. */
+TEST(e9_the_first_deadline_wakes) {
+    static const uint64_t deadlines_ns[] = {60000 * FX_MS, 600 * FX_MS, 6000 * FX_MS};
+    uint64_t first_ns = BH_FOREVER;
+    for (size_t i = 0; i < BHT_COUNT(deadlines_ns); i++) {
+        bh_stream *stream = puppet_stream(NULL, NULL);
+        stream->deadline_ns = deadlines_ns[i];
+        puppet_bind(puppet_worker(BHI_RUNNING), stream);
+        const uint64_t before_ns = puppet.context->poller.armed_ns;
+        (void)fx_fill(stream, fx_buffer(puppet.context, 64), 7);
+        const uint64_t now_ns = puppet.context->poller.armed_ns;
+        BHT_TRUE(now_ns <= before_ns && now_ns <= bhi_now_ns() + deadlines_ns[i]);
+        first_ns = first_ns < now_ns ? first_ns : now_ns;
+        BHT_EQ(now_ns, first_ns);
+    }
+}
+
+/* -- verdicts --------------------------------------------------------------------------------- */
+
+/* The worker dies in it, or fails at a command: the kernel is named if there is no other that it could
+ * be. */
+TEST(e14_whose_kernel_it_was) {
+    static const struct {
+        const char *kernels;
+        uint32_t command; /* that failed; BH_NO_COMMAND: it died */
+        const char *named;
+        uint32_t index;
+    } rows[] = {
+        {"a", BH_NO_COMMAND, "a", 0},
+        {"aa", BH_NO_COMMAND, "a", BH_NO_COMMAND},
+        {"ab", BH_NO_COMMAND, "a", BH_NO_COMMAND},
+        {"ac", BH_NO_COMMAND, "", BH_NO_COMMAND},
+        {"aca", BH_NO_COMMAND, "", BH_NO_COMMAND},
+        {"ac", 0, "a", 0},
+        {"ac", 1, "c", 1},
+        {"aca", 2, "a", 2},
+        {"", BH_NO_COMMAND, "", BH_NO_COMMAND},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        bh_command commands[MOST];
+        bh_event *event =
+            fx_commands(puppet.stream, commands, commands_of(rows[i].kernels, commands));
+        puppet_begins(worker, 1);
+        if (rows[i].command == BH_NO_COMMAND) {
+            puppet_killed(worker, SIGSEGV);
+        } else {
+            const struct bhi_result result = {.seq = 1,
+                                              .status = BH_VULKAN,
+                                              .command_index = rows[i].command,
+                                              .executed = BH_EXECUTED_UNKNOWN};
+            bhi_progress_result(puppet_side(worker), &result, &(struct bhi_why){.text = "so"});
+            bhi_progress_publish(puppet_side(worker), 1, worker->lane.head);
+        }
+        const bh_verdict verdict = fx_verdict(event);
+        BHT_STR_EQ(verdict.kernel_name, rows[i].named);
+        BHT_EQ(verdict.command_index, rows[i].index);
+        const uint8_t *hash =
+            rows[i].named[0] ? kernels[rows[i].named[0] - 'a']->body->hash : (const uint8_t[32]){0};
+        BHT_TRUE(memcmp(verdict.kernel_hash, hash, 32) == 0);
+    }
+}
+
+/* -- who is asked ----------------------------------------------------------------------------- */
+
+/* A tenant whose workers have ended late too often gets nothing run; what the library copies for others
+ * is not its doing, unless it sees the event itself. */
+TEST(a_charged_tenant_gets_nothing_run) {
+    bh_stream *other = puppet_stream("other", "another");
+    struct bhi_worker *workers[2] = {puppet_serving(), puppet_worker(BHI_RUNNING)};
+    puppet_bind(workers[1], other);
+    bhi_context_lock(puppet.context);
+    while (!bhi_tenant_trouble(puppet.stream->owner, NULL)) {
+        bhi_tenant_lost_late(puppet.stream->owner, "one", 4000 * FX_MS);
+    }
+    bhi_context_unlock(puppet.context);
+    struct bhi_internal_copy copy = {.call = "test",
+                                     .src = puppet.buffer,
+                                     .dst = fx_buffer(puppet.context, 4096),
+                                     .bytes = 4096};
+    for (int visible = 0; visible < 2; visible++) {
+        bh_event *event = NULL;
+        copy.visible = visible;
+        BHT_EQ(bhi_internal_submit_copy(puppet.stream, &copy, &event, NULL), BH_OK);
+        BHT_EQ(bhi_event_state(event), visible ? BH_EVENT_POISONED : BH_EVENT_PENDING);
+        bhi_event_unref(event);
+    }
+    const bh_verdict verdict = fx_expect(puppet_submit(), BH_UNAVAILABLE);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_STR_HAS(verdict.message, "4000 ms");
+    BHT_EQ(bh_event_query(fx_fill(other, fx_buffer(puppet.context, 64), 7)), BH_EVENT_PENDING);
+    BHT_EQ(workers[0]->core.published, 1);
+    BHT_EQ(workers[1]->core.published, 1);
+    BHT_EQ(bh_stream_reset(puppet.stream, NULL), BH_OK);
+    BHT_EQ(bh_event_query(puppet_submit()), BH_EVENT_PENDING);
+    BHT_EQ(workers[0]->core.published, 2);
+}
