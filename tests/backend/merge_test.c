@@ -2,6 +2,10 @@
  * in the middle (a driver that says so is put in the way). */
 #include "rig.h"
 #include "worker/vulkan/backend.h"
+#include "worker/vulkan/recorder.h"
+
+#include <stdarg.h>
+#include <stdio.h>
 
 BHT_AT_START(bht_around(rig_open_usual, NULL))
 
@@ -111,6 +115,7 @@ TEST(warm_means_nothing_to_compile) {
     rig_run_ok();
     dispatch_increment();
     BHT_TRUE(!bhi_backend_warm(rig.backend, record)); /* compiled, but the JIT comes later */
+    dispatch_increment();
     rig_run_ok();
     dispatch_increment();
     BHT_TRUE(bhi_backend_warm(rig.backend, record));
@@ -123,6 +128,92 @@ TEST(warm_means_nothing_to_compile) {
     dispatch_increment();
     BHT_TRUE(!bhi_backend_warm(rig.backend, record));
     rig.record_count = 0;
+}
+
+/* What a command buffer has: markers (started/completed), kernels, and the barriers that make markers
+ * and work visible (m, w); or what is said of compiles. */
+static char recorded[256];
+static struct bhi_vk_api replaced;
+
+__attribute__((format(printf, 1, 2))) static void note(const char *format, ...) {
+    const size_t length = strlen(recorded);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(recorded + length, sizeof recorded - length, format, arguments);
+    va_end(arguments);
+}
+
+static VKAPI_ATTR void VKAPI_CALL note_marker(VkCommandBuffer commands, VkBuffer buffer,
+                                              VkDeviceSize offset, VkDeviceSize size,
+                                              const void *words) {
+    const struct bhi_markers *markers = words;
+    BHT_EQ(size, sizeof *markers);
+    note(" %u/%u", markers->started, markers->completed);
+    replaced.CmdUpdateBuffer(commands, buffer, offset, size, words);
+}
+
+static VKAPI_ATTR void VKAPI_CALL note_dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y,
+                                                uint32_t z) {
+    note(" kernel");
+    replaced.CmdDispatch(commands, x, y, z);
+}
+
+static VKAPI_ATTR void VKAPI_CALL note_barrier(VkCommandBuffer commands, VkPipelineStageFlags from,
+                                               VkPipelineStageFlags to, VkDependencyFlags flags,
+                                               uint32_t count, const VkMemoryBarrier *memory,
+                                               uint32_t b, const VkBufferMemoryBarrier *buffers,
+                                               uint32_t i, const VkImageMemoryBarrier *images) {
+    const bool to_all =
+        to == (BHI_WORK_STAGES | VK_PIPELINE_STAGE_HOST_BIT) &&
+        memory->dstAccessMask == (BHI_WORK_READS | BHI_WORK_WRITES | BHI_HOST_ACCESS);
+    const bool of_markers = from == VK_PIPELINE_STAGE_TRANSFER_BIT &&
+                            memory->srcAccessMask == VK_ACCESS_TRANSFER_WRITE_BIT;
+    const bool of_work = from == BHI_WORK_STAGES && memory->srcAccessMask == BHI_WORK_WRITES;
+    note("%s", to_all && of_markers ? " m" : to_all && of_work ? " w" : " other");
+    replaced.CmdPipelineBarrier(commands, from, to, flags, count, memory, b, buffers, i, images);
+}
+
+/* E13. The second one is refused: it leaves no trace. */
+TEST(markers_stand_between_records) {
+    rig_buffer(1, 4);
+    rig_kernel(1, CODE(increment));
+    dispatch_increment();
+    rig_run_ok(); /* it is compiled */
+    struct bhi_vk_api *api = &bhi_vk(rig.backend)->device.api;
+    replaced = *api;
+    api->CmdUpdateBuffer = note_marker;
+    api->CmdDispatch = note_dispatch;
+    api->CmdPipelineBarrier = note_barrier;
+    dispatch_increment();
+    rig_one(1, BINDINGS(BOTH(0, 9)));
+    dispatch_increment();
+    BHT_TRUE(rig_run());
+    *api = replaced;
+    BHT_EQ(rig.results[0].status, BH_OK);
+    BHT_EQ(rig.results[1].status, BH_BINDING_MISMATCH);
+    BHT_EQ(rig.results[2].status, BH_OK);
+    BHT_STR_EQ(recorded, " 2/1 m kernel w 4/2 m kernel w 4/4 m");
+}
+
+static void note_compile(void *user, uint64_t seq, bool over) {
+    note(" %s%u", over ? "-" : "", (unsigned)seq);
+}
+
+TEST(each_compile_is_announced_for_its_record) {
+    rig_open(&(struct rig_options){.compiling = note_compile});
+    recorded[0] = '\0'; /* but for the warm-up */
+    rig_buffer(1, 4);
+    for (uint64_t id = 1; id <= 2; id++) {
+        rig_kernel(id, CODE(increment));
+    }
+    dispatch_increment();
+    rig_run_ok();
+    dispatch_increment();
+    rig_one(2, BINDINGS(BOTH(0, 1))); /* while the one before it is recorded */
+    rig_run_ok();
+    dispatch_increment();
+    rig_run_ok();
+    BHT_STR_EQ(recorded, " 1 -1 3 -3");
 }
 
 /* -- loss ----------------------------------------------------------------------------------- */

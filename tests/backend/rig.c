@@ -22,7 +22,7 @@ void rig_open(const struct rig_options *options) {
         .entry = rig_entry(),
         .markers = options->no_markers ? NULL : rig.markers,
         .max_pipelines = options->max_pipelines,
-        .calls = {.meanwhile = options->meanwhile, .user = &rig},
+        .calls = {.meanwhile = options->meanwhile, .compiling = options->compiling, .user = &rig},
         .layers = options->no_layer ? NULL : rig_layers,
     };
     struct bhi_error error;

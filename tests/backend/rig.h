@@ -23,6 +23,7 @@ struct rig_options {
     bool no_layer; /* for kernels that the layer itself does not survive */
     uint32_t max_pipelines;
     void (*meanwhile)(void *user); /* as bhi_backend_config.meanwhile */
+    void (*compiling)(void *user, uint64_t seq, bool over);
 };
 
 extern struct rig {
