@@ -210,3 +210,58 @@ TEST(a_thousand_buffers) {
     rig_run_ok();
     BHT_EQ(((uint32_t *)rig.buffers[999].data)[63], 999);
 }
+
+/* -- what descriptor pools hold ---------------------------------------------------------------- */
+
+static size_t count_pools(void) {
+    size_t count = 0;
+    BHI_LIST_EACH(node, &bhi_vk(rig.backend)->groups.pools) {
+        count++;
+    }
+    return count;
+}
+
+/* Each dispatch binds another range, and so needs sets of its own: all at the same time. */
+static void bind_ranges(uint32_t storage, uint32_t uniform, uint32_t count) {
+    struct rig_binding bindings[64];
+    uint32_t *sum = rig_buffer(1, (uint64_t)count * 256);
+    ((uint32_t *)rig_buffer(2, 16))[0] = 3;
+    rig_begin();
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < storage + uniform; k++) {
+            bindings[k] =
+                k < storage
+                    ? (struct rig_binding){0, 1, BH_ACCESS_READ_WRITE, (uint64_t)i * 256, 256, 0, k}
+                    : (struct rig_binding){1, 2, BH_ACCESS_READ, 0, 16, 0, k - storage};
+        }
+        rig_dispatch(1, 1, 1, 1, bindings, storage + uniform, NULL, 0);
+    }
+    rig_run_ok();
+    for (uint32_t i = 0; i < count; i++) {
+        BHT_EQ(sum[i * 64], 3);
+    }
+    BHT_EQ(bhi_vk(rig.backend)->groups.count, count);
+}
+
+/* Whatever a pool runs out of first, another one is made; and what is freed is used again. */
+TEST(a_full_pool_is_followed_by_another) {
+    static const struct {
+        uint32_t storage, uniform, sets, count;
+    } rows[] = {
+        {1, 1, 8, 300},  /* sets */
+        {24, 1, 8, 100}, /* storage buffers */
+        {1, 12, 8, 100}, /* uniform buffers */
+        {1, 1, 1, 40},   /* abort words, which share the only set */
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        rig_open_usual();
+        bhi_vk(rig.backend)->device.limits.maxBoundDescriptorSets = rows[i].sets;
+        const struct bhi_spec_constant constants[] = {{0, 4, rows[i].storage},
+                                                      {1, 4, rows[i].uniform}};
+        for (int round = 0; round < 3; round++) {
+            rig_kernel_entry(1, CODE(descriptors), "main", constants, 2);
+            bind_ranges(rows[i].storage, rows[i].uniform, rows[i].count);
+            BHT_EQ(count_pools(), 2);
+        }
+    }
+}

@@ -124,9 +124,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL allocate_memory(VkDevice device,
 }
 
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_of_device(VkDevice device, const char *name) {
-    return rig_call(name, strcmp(name, "vkAllocateMemory") == 0
-                              ? (PFN_vkVoidFunction)allocate_memory
-                              : real_device_proc(device, name));
+    const PFN_vkVoidFunction found = strcmp(name, "vkAllocateMemory") == 0
+                                         ? (PFN_vkVoidFunction)allocate_memory
+                                         : real_device_proc(device, name);
+    return rig_call(name, rig_pools_call(name, found));
 }
 
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char *name) {
