@@ -17,9 +17,13 @@ static void free_context(CUcontext context) {
     fake_free_list(&context->streams);
     fake_free_list(&context->events);
     fake_free_list(&context->registrations);
+    fake_code_fini(&context->code);
     pthread_cond_destroy(&context->work);
     pthread_cond_destroy(&context->done);
     free(context);
+    if (!contexts.next) {
+        fake_memory_forget();
+    }
 }
 
 CUresult fake_cuCtxCreate(CUcontext *out, unsigned flags, CUdevice device) {
@@ -32,8 +36,9 @@ CUresult fake_cuCtxCreate(CUcontext *out, unsigned flags, CUdevice device) {
     FAKE_REQUIRE(context, OUT_OF_MEMORY);
     pthread_cond_init(&context->work, NULL);
     pthread_cond_init(&context->done, NULL);
-    CUresult result = fake_engine_start(context);
-    if (result != CUDA_SUCCESS) {
+    CUresult result = fake_memory_prepare();
+    if (result != CUDA_SUCCESS || (result = fake_code_init(&context->code)) != CUDA_SUCCESS ||
+        (result = fake_engine_start(context)) != CUDA_SUCCESS) {
         free_context(context);
         return result;
     }

@@ -9,8 +9,9 @@
  *   FAKE_CUDA_MODE       its compute mode (0); 2 lets nobody in
  *   FAKE_CUDA_READ_ONLY  0: no read-only registration of host memory (1)
  *
- * A context's thread starts in cuCtxCreate(). After that the driver opens no file, and makes few system
- * calls: the test fake_cuda_runs_behind_a_filter has the list.
+ * After cuCtxCreate() the driver opens no file and makes few system calls, as a worker's filter wants it:
+ * the test fake_cuda_runs_behind_a_filter has the list. What it needs more for, it makes before: the
+ * context's thread, the place for code, and memfds for device memory.
  *
  * What a real device does better: its kernels reach none of the host's memory that is not registered,
  * its threads run at once, and a kernel that loops without pause() does not survive its context. */
@@ -125,6 +126,14 @@ struct fake_operation {
     _Alignas(16) unsigned char staged[]; /* parameters, or what is copied from ordinary memory */
 };
 
+#define FAKE_CODE_PAGES 16384u
+
+/* Where images are: one memory, mapped twice, since none is mapped writable and executable. */
+struct fake_code {
+    unsigned char *runs, *writes;
+    bool used[FAKE_CODE_PAGES];
+};
+
 struct CUctx_st {
     struct fake_link link;
     CUresult error; /* sticky */
@@ -135,6 +144,7 @@ struct CUctx_st {
     atomic_bool abandoned; /* its kernels end where they look */
     struct fake_link streams, events, modules, registrations;
     struct CUstream_st legacy; /* the stream NULL */
+    struct fake_code code;
     unsigned char shared[FAKE_CUDA_SHARED_OPTIN];
 };
 
@@ -150,14 +160,17 @@ CUresult fake_context_wait(CUcontext context);
 
 /* -- modules -------------------------------------------------------------------------------------- */
 
-struct fake_image { /* an ELF object in memory */
-    unsigned char *at;
+struct fake_image { /* an ELF object in memory; its variables are constants */
+    struct fake_code *code;
+    unsigned char *at, *writes;
     size_t bytes;
     size_t symbols, symbol_count, strings, string_bytes; /* offsets into it */
 };
 
+CUresult fake_code_init(struct fake_code *code);
+void fake_code_fini(struct fake_code *code);
 /* |elf| may end anywhere: what is no memory is not read. */
-CUresult fake_image_load(struct fake_image *image, const void *elf);
+CUresult fake_image_load(struct fake_code *code, struct fake_image *image, const void *elf);
 void fake_image_unload(struct fake_image *image);
 /* NULL: no such object of at least |bytes|, or with 0 no such function. */
 const void *fake_image_find(const struct fake_image *image, const char *name, size_t bytes);
@@ -175,6 +188,7 @@ struct CUmod_st {
     struct fake_link link;
     struct fake_link images, functions;
     bool closed; /* it has no functions but those */
+    struct fake_code *code;
 };
 
 CUresult fake_module_add_image(CUmodule module, const void *elf);
@@ -185,6 +199,10 @@ void fake_module_free(CUcontext context, CUmodule module);
 bool fake_is_function(CUcontext context, CUfunction function);
 /* The "PTX" of ptx.c. */
 CUresult fake_ptx_load(CUmodule module, const char *text, char *log, size_t log_bytes);
+
+/* While there is a context, descriptors for device memory are kept ready. */
+CUresult fake_memory_prepare(void);
+void fake_memory_forget(void);
 
 /* Whether the device may use these bytes of the host's later: they are in one registration. */
 bool fake_is_registered(CUcontext context, const void *at, size_t bytes);

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define PAGE_BYTES    ((size_t)4096)
 #define MOST_BYTES    ((size_t)16 << 20)
@@ -28,6 +29,31 @@ struct load {
     size_t relocations, relocation_bytes, hash;
     volatile CUresult result;
 };
+
+CUresult fake_code_init(struct fake_code *code) {
+    const size_t bytes = FAKE_CODE_PAGES * PAGE_BYTES;
+    void *runs = MAP_FAILED, *writes = MAP_FAILED;
+    int fd = memfd_create("fake-cuda-code", MFD_CLOEXEC);
+    if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0) {
+        runs = mmap(NULL, bytes, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+        writes = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    code->runs = runs != MAP_FAILED ? runs : NULL;
+    code->writes = writes != MAP_FAILED ? writes : NULL;
+    return code->runs && code->writes ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void fake_code_fini(struct fake_code *code) {
+    if (code->runs) {
+        munmap(code->runs, FAKE_CODE_PAGES * PAGE_BYTES);
+    }
+    if (code->writes) {
+        munmap(code->writes, FAKE_CODE_PAGES * PAGE_BYTES);
+    }
+}
 
 static bool is_within(size_t at, size_t bytes, size_t all) {
     return at <= all && bytes <= all - at;
@@ -81,15 +107,28 @@ static CUresult measure(struct load *load) {
     return CUDA_SUCCESS;
 }
 
-static CUresult copy_segments(struct load *load) {
+/* The first free place. */
+static CUresult find_place(struct load *load) {
     struct fake_image *image = load->image;
-    void *at = mmap(NULL, image->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    FAKE_REQUIRE(at != MAP_FAILED, OUT_OF_MEMORY);
-    image->at = at;
+    const size_t pages = image->bytes / PAGE_BYTES;
+    for (size_t first = 0, i = 0; i < FAKE_CODE_PAGES; i++) {
+        first = image->code->used[i] ? i + 1 : first;
+        if (i + 1 - first == pages) {
+            memset(&image->code->used[first], true, pages);
+            image->at = image->code->runs + first * PAGE_BYTES;
+            image->writes = image->code->writes + first * PAGE_BYTES;
+            return CUDA_SUCCESS;
+        }
+    }
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult copy_segments(struct load *load) {
+    memset(load->image->writes, 0, load->image->bytes);
     for (unsigned i = 0; i < load->header.e_phnum; i++) {
         const Elf64_Phdr *segment = &load->segments[i];
         if (segment->p_type == PT_LOAD) {
-            fake_move(image->at + segment->p_vaddr, load->elf + segment->p_offset,
+            fake_move(load->image->writes + segment->p_vaddr, load->elf + segment->p_offset,
                       segment->p_filesz);
         }
     }
@@ -155,29 +194,12 @@ static CUresult relocate(struct load *load) {
                          is_in(load, (size_t)entry.r_addend, 0),
                      INVALID_IMAGE);
         const uint64_t value = (uintptr_t)base + (uint64_t)entry.r_addend;
-        memcpy(base + entry.r_offset, &value, sizeof value);
+        memcpy(load->image->writes + entry.r_offset, &value, sizeof value);
     }
     /* Nobody would define what it lacks. */
     for (size_t i = 1; i < load->image->symbol_count; i++) {
         memcpy(&symbol, base + load->image->symbols + i * sizeof symbol, sizeof symbol);
         FAKE_REQUIRE(symbol.st_shndx != SHN_UNDEF, INVALID_IMAGE);
-    }
-    return CUDA_SUCCESS;
-}
-
-static CUresult protect(struct load *load) {
-    struct fake_image *image = load->image;
-    FAKE_REQUIRE(mprotect(image->at, image->bytes, PROT_READ) == 0, OPERATING_SYSTEM);
-    for (unsigned i = 0; i < load->header.e_phnum; i++) {
-        const Elf64_Phdr *segment = &load->segments[i];
-        const size_t at = segment->p_vaddr & ~(PAGE_BYTES - 1);
-        const int protection = PROT_READ | (segment->p_flags & PF_W ? PROT_WRITE : 0) |
-                               (segment->p_flags & PF_X ? PROT_EXEC : 0);
-        if (segment->p_type == PT_LOAD) {
-            FAKE_REQUIRE(
-                mprotect(image->at + at, segment->p_vaddr + segment->p_memsz - at, protection) == 0,
-                OPERATING_SYSTEM);
-        }
     }
     return CUDA_SUCCESS;
 }
@@ -190,7 +212,7 @@ static CUresult check_arch(struct load *load) {
 
 static void run_load(void *argument) {
     static CUresult (*const steps[])(struct load *) = {
-        read_header, measure, copy_segments, read_dynamic, relocate, protect, check_arch,
+        read_header, measure, find_place, copy_segments, read_dynamic, relocate, check_arch,
     };
     struct load *load = argument;
     load->result = CUDA_SUCCESS;
@@ -199,13 +221,15 @@ static void run_load(void *argument) {
     }
 }
 
-CUresult fake_image_load(struct fake_image *image, const void *elf) {
+CUresult fake_image_load(struct fake_code *code, struct fake_image *image, const void *elf) {
     struct load load = {.image = image, .elf = elf};
-    *image = (struct fake_image){0};
+    *image = (struct fake_image){.code = code};
     if (fake_guard(run_load, &load) != CUDA_SUCCESS) {
         load.result = CUDA_ERROR_INVALID_IMAGE;
     }
-    if (load.result != CUDA_SUCCESS) {
+    if (load.result == CUDA_SUCCESS) {
+        __builtin___clear_cache((char *)image->at, (char *)image->at + image->bytes);
+    } else {
         fake_image_unload(image);
     }
     return load.result;
@@ -213,7 +237,8 @@ CUresult fake_image_load(struct fake_image *image, const void *elf) {
 
 void fake_image_unload(struct fake_image *image) {
     if (image->at) {
-        munmap(image->at, image->bytes);
+        memset(&image->code->used[(size_t)(image->at - image->code->runs) / PAGE_BYTES], false,
+               image->bytes / PAGE_BYTES);
         image->at = NULL;
     }
 }

@@ -1,24 +1,35 @@
 /* Device memory: memfds, mapped into reserved ranges of addresses with the access that was set. */
 #include "fake_cuda.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The memory's memfd has a page more, which says what it is: nothing else can be imported. */
-#define MARK_BYTES ((size_t)4096)
-static const char mark[] = "memory of the fake CUDA device";
+/* All memfds have one length, which they get before a worker's filter. The last page of it says what it
+ * is, and how much of it is memory: nothing else can be imported. */
+#define FILE_BYTES ((size_t)4 << 30)
+#define MARK_AT    (FILE_BYTES - 4096)
+struct mark {
+    char text[32];
+    size_t bytes;
+};
+static const char mark_text[32] = "memory of the fake CUDA device";
 
 struct memory {
     struct fake_link link; /* in |handles| until it is released */
     size_t bytes;
-    int fd;
+    void *home; /* mapped without access: what cuMemMap() maps again elsewhere */
+    int fd;     /* for an export; -1: there was one, or it is imported */
     bool exportable, imported;
     unsigned uses; /* its handle, and mappings */
 };
+
+/* Those that are ready. */
+static int ready[256];
+static size_t ready_count;
+static bool keeps_ready;
 
 struct range { /* reserved, or mapped */
     struct fake_link link;
@@ -74,10 +85,49 @@ static struct range *add_range(struct fake_link *list, uintptr_t at, size_t byte
     return range;
 }
 
+static int new_file(void) {
+    int fd = memfd_create("fake-cuda", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0 && ftruncate(fd, (off_t)FILE_BYTES) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+CUresult fake_memory_prepare(void) {
+    for (keeps_ready = true; ready_count < sizeof ready / sizeof ready[0]; ready_count++) {
+        FAKE_REQUIRE((ready[ready_count] = new_file()) >= 0, OPERATING_SYSTEM);
+    }
+    return CUDA_SUCCESS;
+}
+
+void fake_memory_forget(void) {
+    keeps_ready = false;
+    while (ready_count > 0) {
+        close(ready[--ready_count]);
+    }
+}
+
+/* A worker's filter kills it here if it needs more than there were. */
+static int take_file(void) {
+    return ready_count > 0 ? ready[--ready_count] : new_file();
+}
+
+static void give_file(int fd) {
+    if (keeps_ready && ready_count < sizeof ready / sizeof ready[0]) {
+        ready[ready_count++] = fd;
+    } else {
+        close(fd);
+    }
+}
+
 static void unuse(struct memory *memory) {
     if (--memory->uses == 0) {
         used -= memory->imported ? 0 : memory->bytes;
-        close(memory->fd);
+        munmap(memory->home, memory->bytes);
+        if (memory->fd >= 0) {
+            give_file(memory->fd);
+        }
         free(memory);
     }
 }
@@ -148,31 +198,37 @@ CUresult fake_cuMemAddressFree(CUdeviceptr address, size_t bytes) {
 
 /* Fresh memory is not zero: a device's has what somebody else left there. */
 static bool fill(int fd, size_t bytes) {
-    const size_t all = bytes + MARK_BYTES;
-    if (ftruncate(fd, (off_t)all) != 0) {
-        return false;
+    struct mark *mark =
+        mmap(NULL, sizeof *mark, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)MARK_AT);
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    const bool good = mark != MAP_FAILED && at != MAP_FAILED;
+    if (good) {
+        memcpy(mark->text, mark_text, sizeof mark_text);
+        mark->bytes = bytes;
+        memset(at, 0xb5, bytes);
     }
-    unsigned char *at = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED) {
-        return false;
+    if (mark != MAP_FAILED) {
+        munmap(mark, sizeof *mark);
     }
-    memset(at, 0xb5, bytes);
-    memcpy(at + bytes, mark, sizeof mark);
-    munmap(at, all);
-    return true;
+    if (at != MAP_FAILED) {
+        munmap(at, bytes);
+    }
+    return good;
 }
 
-/* Owns |fd|, in any case. */
-static CUresult add_memory(int fd, size_t bytes, bool exportable, bool imported,
+/* The memory in |from|. It keeps |fd|, or none with -1. */
+static CUresult add_memory(int from, int fd, size_t bytes, bool exportable,
                            CUmemGenericAllocationHandle *out) {
     struct memory *memory = calloc(1, sizeof *memory);
-    if (!memory) {
-        close(fd);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    FAKE_REQUIRE(memory, OUT_OF_MEMORY);
     *memory = (struct memory){.bytes = bytes, .fd = fd, .uses = 1};
     memory->exportable = exportable;
-    memory->imported = imported;
+    memory->imported = fd < 0;
+    memory->home = mmap(NULL, bytes, PROT_NONE, MAP_SHARED, from, 0);
+    if (memory->home == MAP_FAILED) {
+        free(memory);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     fake_add(&handles, memory);
     *out = (uintptr_t)memory;
     return CUDA_SUCCESS;
@@ -185,14 +241,14 @@ CUresult fake_cuMemCreate(CUmemGenericAllocationHandle *out, size_t bytes,
     FAKE_REQUIRE(out && is_of_device(properties) && flags == 0, INVALID_VALUE);
     FAKE_REQUIRE(is_aligned(0, bytes), INVALID_VALUE);
     FAKE_CHECK(fake_cuDeviceTotalMem(&total, 0));
-    FAKE_REQUIRE(used <= total && bytes <= total - used, OUT_OF_MEMORY);
-    int fd = memfd_create("fake-cuda", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    FAKE_REQUIRE(used <= total && bytes <= total - used && bytes <= MARK_AT, OUT_OF_MEMORY);
+    const int fd = take_file();
     FAKE_REQUIRE(fd >= 0, OUT_OF_MEMORY);
-    if (!fill(fd, bytes)) {
-        close(fd);
+    if (!fill(fd, bytes) ||
+        add_memory(fd, fd, bytes, properties->requestedHandleTypes != 0, out) != CUDA_SUCCESS) {
+        give_file(fd);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    FAKE_CHECK(add_memory(fd, bytes, properties->requestedHandleTypes != 0, false, out));
     used += bytes;
     return CUDA_SUCCESS;
 }
@@ -216,7 +272,8 @@ CUresult fake_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
     FAKE_REQUIRE(is_covered(&reservations, at, bytes) && is_free(at, bytes), INVALID_VALUE);
     struct range *range = add_range(&mappings, at, bytes);
     FAKE_REQUIRE(range, OUT_OF_MEMORY);
-    if (mmap((void *)at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, memory->fd, 0) == MAP_FAILED) {
+    /* Of shared memory whose old length is 0, that is a second mapping. */
+    if (mremap(memory->home, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)at) == MAP_FAILED) {
         fake_remove(&mappings, range);
         free(range);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -270,16 +327,17 @@ CUresult fake_cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAcces
     return CUDA_SUCCESS;
 }
 
+/* Once: the descriptor that is ready goes with it. */
 CUresult fake_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle, int type,
                                            unsigned long long flags) {
     FAKE_ENTER_DRIVER();
-    const struct memory *memory = (struct memory *)(uintptr_t)handle;
+    struct memory *memory = (struct memory *)(uintptr_t)handle;
     FAKE_REQUIRE(out && fake_has(&handles, memory) && memory->exportable && flags == 0 &&
                      type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                  INVALID_VALUE);
-    const int fd = fcntl(memory->fd, F_DUPFD_CLOEXEC, 0);
-    FAKE_REQUIRE(fd >= 0, OPERATING_SYSTEM);
-    memcpy(out, &fd, sizeof fd);
+    FAKE_REQUIRE(memory->fd >= 0, NOT_SUPPORTED);
+    memcpy(out, &memory->fd, sizeof memory->fd);
+    memory->fd = -1;
     return CUDA_SUCCESS;
 }
 
@@ -287,26 +345,26 @@ CUresult fake_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHand
 static size_t look_at(int fd) {
     struct stat status;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-        (size_t)status.st_size % FAKE_GRANULARITY != MARK_BYTES) {
+        status.st_size != (off_t)FILE_BYTES) {
         return 0;
     }
-    const size_t bytes = (size_t)status.st_size - MARK_BYTES;
-    void *at = mmap(NULL, MARK_BYTES, PROT_READ, MAP_SHARED, fd, (off_t)bytes);
-    if (at == MAP_FAILED) {
+    struct mark *mark = mmap(NULL, sizeof *mark, PROT_READ, MAP_SHARED, fd, (off_t)MARK_AT);
+    if (mark == MAP_FAILED) {
         return 0;
     }
-    const bool ours = memcmp(at, mark, sizeof mark) == 0;
-    munmap(at, MARK_BYTES);
-    return ours ? bytes : 0;
+    const size_t bytes =
+        memcmp(mark->text, mark_text, sizeof mark_text) == 0 && mark->bytes <= MARK_AT ? mark->bytes
+                                                                                       : 0;
+    munmap(mark, sizeof *mark);
+    return bytes;
 }
 
 CUresult fake_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *descriptor,
                                              int type) {
+    const int fd = (int)(intptr_t)descriptor;
     FAKE_ENTER_DRIVER();
     FAKE_REQUIRE(out && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, INVALID_VALUE);
-    const size_t bytes = look_at((int)(intptr_t)descriptor);
+    const size_t bytes = look_at(fd);
     FAKE_REQUIRE(bytes > 0, INVALID_VALUE);
-    const int fd = fcntl((int)(intptr_t)descriptor, F_DUPFD_CLOEXEC, 0);
-    FAKE_REQUIRE(fd >= 0, OPERATING_SYSTEM);
-    return add_memory(fd, bytes, true, true, out);
+    return add_memory(fd, -1, bytes, true, out);
 }

@@ -13,7 +13,7 @@ struct image {
 CUresult fake_module_add_image(CUmodule module, const void *elf) {
     struct image *entry = malloc(sizeof *entry);
     FAKE_REQUIRE(entry, OUT_OF_MEMORY);
-    CUresult result = fake_image_load(&entry->image, elf);
+    CUresult result = fake_image_load(module->code, &entry->image, elf);
     if (result != CUDA_SUCCESS) {
         free(entry);
         return result;
@@ -161,6 +161,7 @@ CUresult fake_cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned coun
     FAKE_CHECK(fake_context_wait(context));
     CUmodule module = calloc(1, sizeof *module);
     FAKE_REQUIRE(module, OUT_OF_MEMORY);
+    module->code = &context->code;
     fake_add(&context->modules, module);
     log[0] = '\0';
     CUresult result = load(module, image, log, (uintptr_t)*length);
