@@ -3,6 +3,7 @@
 
 #include "base/futex.h"
 #include "base/memfd.h"
+#include "ipc/fdpass.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -434,10 +435,51 @@ static void skipped_record(void) {
     fake_publish(&record.record, 0);
 }
 
-static void unannounced_descriptor(void) {
+/* Attaches buffer 9 with this tag and |fds| descriptors. */
+static void attach_with(struct bhi_fd_tag tag, size_t fds) {
     const struct bhi_message attach = {.type = BHI_MSG_BUFFER_ATTACH,
                                        .buffer_attach = {.buffer = 9, .size = 64}};
-    fake_send(&attach, bhi_memfd_create("buffer", 64, 0), 8); /* tagged as another's */
+    int fd = bhi_memfd_create("buffer", 64, 0);
+    BHT_EQ(bhi_fdpass_send(fake.sockets[0], &tag, sizeof tag, &fd, fds), 0);
+    close(fd);
+    fake_send(&attach, -1, 0);
+}
+
+static void tag_of_another_id(void) {
+    attach_with((struct bhi_fd_tag){BHI_WIRE_MAGIC, BHI_MSG_BUFFER_ATTACH, 8}, 1);
+}
+
+static void tag_of_another_type(void) {
+    attach_with((struct bhi_fd_tag){BHI_WIRE_MAGIC, BHI_MSG_BUFFER_IMPORT, 9}, 1);
+}
+
+static void tag_without_magic(void) {
+    attach_with((struct bhi_fd_tag){~BHI_WIRE_MAGIC, BHI_MSG_BUFFER_ATTACH, 9}, 1);
+}
+
+static void tag_without_descriptor(void) {
+    attach_with((struct bhi_fd_tag){BHI_WIRE_MAGIC, BHI_MSG_BUFFER_ATTACH, 9}, 0);
+}
+
+static void sentinels_message(void) {
+    const struct bhi_message set = {.type = BHI_MSG_SET, .set = {.worker = 1}};
+    fake_send(&set, -1, 0);
+}
+
+static void constant(uint64_t kernel, uint32_t index) {
+    const struct bhi_message message = {
+        .type = BHI_MSG_KERNEL_SPEC, .kernel_spec = {.kernel = kernel, .index = index, .size = 4}};
+    fake_send(&message, -1, 0);
+}
+
+static void skipped_constant(void) {
+    constant(2, 0);
+    constant(2, 2);
+}
+
+static void constant_of_another(void) {
+    constant(2, 0);
+    constant(3, 1);
 }
 
 static void short_code(void) {
@@ -458,16 +500,16 @@ static void missing_constants(void) {
 }
 
 static void constants_of_another(void) {
-    const struct bhi_message constant = {.type = BHI_MSG_KERNEL_SPEC,
-                                         .kernel_spec = {.kernel = 2, .size = 4}};
-    fake_send(&constant, -1, 0);
+    constant(2, 0);
     missing_constants();
 }
 
 TEST(broken_supervisors_end_it) {
-    static void (*const errors[])(void) = {malformed_record,       skipped_record,
-                                           unannounced_descriptor, short_code,
-                                           missing_constants,      constants_of_another};
+    static void (*const errors[])(void) = {
+        malformed_record,    skipped_record,    tag_of_another_id,
+        tag_of_another_type, tag_without_magic, tag_without_descriptor,
+        sentinels_message,   skipped_constant,  constant_of_another,
+        short_code,          missing_constants, constants_of_another};
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
         fake_open_ready();
         errors[i]();

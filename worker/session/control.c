@@ -53,7 +53,7 @@ static int create_kernel(struct bhi_session *s, const struct bhi_msg_kernel_crea
 }
 
 static int add_constant(struct bhi_session *s, const struct bhi_msg_kernel_spec *message) {
-    if (message->index != s->constant_count || s->constant_count == 256 ||
+    if (message->index != s->constant_count || /* which also bounds it: messages.def */
         (message->index > 0 && s->constants_kernel != message->kernel)) {
         return BHI_EXIT_SUPERVISOR;
     }

@@ -89,11 +89,10 @@ static void write_descriptors(const struct bhi_vk_groups *groups,
     VkWriteDescriptorSet writes[BHI_MAX_BINDINGS];
     for (uint32_t i = 0; i < r->buffer_count; i++) {
         const struct bhi_group_range *range = &group->ranges[i];
-        const bool null = range->buffer->buffer == VK_NULL_HANDLE;
         buffers[i] = (VkDescriptorBufferInfo){
             .buffer = range->buffer->buffer,
-            .offset = null ? 0 : range->offset,
-            .range = null || range->size == 0 ? VK_WHOLE_SIZE : range->size,
+            .offset = range->offset, /* 0 where there is no buffer */
+            .range = range->size == 0 ? VK_WHOLE_SIZE : range->size,
         };
     }
     for (uint32_t i = 0; i < r->binding_count; i++) {
