@@ -65,7 +65,8 @@ extern struct rig_failing {
 void rig_fail_call(const char *name, unsigned which, VkResult result);
 const char *rig_call_name(size_t index); /* of all that can fail; NULL: no more */
 PFN_vkVoidFunction rig_call(const char *name, PFN_vkVoidFunction real);
-/* rig_pools.c */
+/* rig_pools.c: how many descriptor sets there are. */
+size_t rig_live_sets(void);
 PFN_vkVoidFunction rig_pools_call(const char *name, PFN_vkVoidFunction real);
 
 /* Is the driver lavapipe? Others run these tests, too (tests/swiftshader.cmake). */

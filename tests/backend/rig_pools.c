@@ -52,6 +52,12 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pool(VkDevice device,
 static VKAPI_ATTR void VKAPI_CALL destroy_pool(VkDevice device, VkDescriptorPool pool,
                                                const VkAllocationCallbacks *allocator) {
     free(bhi_map_remove(&rooms, KEY(pool)));
+    for (size_t i = 0; pool && i < rooms.capacity; i++) { /* its sets go with it */
+        struct room *room = rooms.entries[i].value;
+        if (room && room->pool == pool) {
+            room->pool = VK_NULL_HANDLE;
+        }
+    }
     real.destroy_pool(device, pool, allocator);
 }
 
@@ -116,6 +122,15 @@ static VKAPI_ATTR VkResult VKAPI_CALL free_sets(VkDevice device, VkDescriptorPoo
         free(set);
     }
     return real.free(device, pool, count, sets);
+}
+
+size_t rig_live_sets(void) {
+    size_t count = 0;
+    for (size_t i = 0; i < rooms.capacity; i++) {
+        const struct room *room = rooms.entries[i].value;
+        count += room && room->pool != VK_NULL_HANDLE;
+    }
+    return count;
 }
 
 PFN_vkVoidFunction rig_pools_call(const char *name, PFN_vkVoidFunction function) {

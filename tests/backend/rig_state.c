@@ -89,10 +89,11 @@ static uint32_t references_to(const struct bhi_vk_group *group) {
 }
 
 static void check_groups(void) {
-    uint32_t count = 0, kept = 0;
+    uint32_t count = 0, kept = 0, sets = BHI_ABORT_SETS;
     uint64_t bytes = 0;
     BHI_LIST_FOR(const struct bhi_vk_group, group, &b->groups.used, used) {
         count++;
+        sets += group->kernel->reflection->set_count;
         bytes += group->bytes;
         kept += group->references == 0;
         BHT_EQ(group->references, references_to(group));
@@ -108,6 +109,7 @@ static void check_groups(void) {
     BHT_EQ(b->groups.count, count);
     BHT_EQ(b->groups.bytes, bytes);
     BHT_EQ(chained(&b->groups.map), count);
+    BHT_EQ(rig_live_sets(), sets);
     /* What is only kept gives way. */
     BHT_TRUE(kept == 0 || (count <= b->groups.limit && bytes <= b->groups.max_bytes));
 }
