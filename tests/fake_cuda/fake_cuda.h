@@ -1,7 +1,7 @@
 /* The fake CUDA driver from inside. One lock guards everything but what an operation touches while it
  * runs; what is behind a handle is looked up in a list, so that a stale handle is an error.
  *
- * What a test chooses, in the environment:
+ * What a test chooses, in the environment or by lines NAME=VALUE in fake_cuda.settings beside the library:
  *   FAKE_CUDA_VERSION    of the driver (12080); later functions are not there
  *   FAKE_CUDA_INIT       what cuInit() returns (0)
  *   FAKE_CUDA_DEVICES    how many there are (1)

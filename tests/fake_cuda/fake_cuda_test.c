@@ -750,12 +750,23 @@ TEST(fake_cuda_survives_broken_images) {
 /* -- where it runs -------------------------------------------------------------------------------- */
 
 TEST_WITH(fake_cuda_is_a_library, 0, BHT_ALLOW_MAPPINGS) {
-    void *library = dlopen(BHT_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+    const char *folder = bht_folder();
+    char path[256], command[600];
+    snprintf(path, sizeof path, "%s/libcuda.so.1", folder);
+    snprintf(command, sizeof command, "cp %s %s", BHT_FAKE_CUDA, path);
+    BHT_EQ(system(command), 0);
+    bht_put("FAKE_CUDA_MODE=2\nFAKE_CUDA_MEMORY=0x200000\n", "%s/fake_cuda.settings", folder);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     bhi_cuda_entry entry;
+    size_t bytes;
     BHT_TRUE(library);
     *(void **)&entry = dlsym(library, "cuGetProcAddress_v2");
     load_api(entry);
     OK(cu.cuInit(0));
+    OK(cu.cuDeviceTotalMem(&bytes, 0));
+    BHT_EQ(bytes, BLOCK);
+    BHT_EQ(cu.cuCtxCreate(&context, 0, 0), CUDA_ERROR_INVALID_DEVICE);
+    setenv("FAKE_CUDA_MODE", "0", 1); /* it comes first */
     OK(cu.cuCtxCreate(&context, 0, 0));
     OK(LAUNCH(LOAD(wild_write), 1, 1, 0, &(uint64_t){16}, &(uint32_t){1}));
     BHT_EQ(cu.cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -1,14 +1,42 @@
 /* What the whole driver has: its lock, whether it was initialised, lists. */
 #include "fake_cuda.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static atomic_bool initialized, forked;
 
+/* What lies beside the library, since a worker has no environment of its host's. */
+static char settings[1024];
+
+__attribute__((constructor)) static void read_settings(void) {
+    Dl_info library;
+    char path[512];
+    const char *slash = dladdr(settings, &library) ? strrchr(library.dli_fname, '/') : NULL;
+    if (!slash) {
+        return;
+    }
+    snprintf(path, sizeof path, "%.*s/fake_cuda.settings", (int)(slash - library.dli_fname),
+             library.dli_fname);
+    FILE *file = fopen(path, "re");
+    if (file) {
+        settings[0] = '\n';
+        settings[1 + fread(settings + 1, 1, sizeof settings - 2, file)] = '\0';
+        fclose(file);
+    }
+}
+
 unsigned long long fake_setting(const char *variable, unsigned long long otherwise) {
-    const char *text = getenv(variable);
+    char line[64];
+    const char *text = getenv(variable), *found;
+    snprintf(line, sizeof line, "\n%s=", variable);
+    if (!text && (found = strstr(settings, line))) {
+        text = found + strlen(line);
+    }
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
