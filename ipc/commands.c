@@ -99,6 +99,11 @@ static void check_dispatch(struct check *c, const struct bhi_cmd_dispatch *m) {
     if (m->push_size % 4 != 0) {
         refuse(c, "push_size", "%u is not a multiple of 4", m->push_size);
     }
+    if (!m->block_x != !m->block_y || !m->block_x != !m->block_z ||
+        (!m->block_x && m->shared_bytes)) {
+        refuse(c, "block", "%u, %u, %u, with %u shared bytes", m->block_x, m->block_y, m->block_z,
+               m->shared_bytes);
+    }
     if (c->failed) {
         return;
     }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define BHI_WIRE_MAGIC   0x4248574du /* "MWHB" on the wire */
-#define BHI_WIRE_VERSION 8u
+#define BHI_WIRE_VERSION 9u
 #define BHI_WIRE_HEADER  12u
 #define BHI_WIRE_MAX     4096u /* no message is larger */
 #define BHI_TOKEN_BYTES  32u

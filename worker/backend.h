@@ -6,6 +6,7 @@
 #ifndef BHI_WORKER_BACKEND_H
 #define BHI_WORKER_BACKEND_H
 
+#include "base/kernel_format.h"
 #include "ipc/attach.h"
 #include "ipc/commands.h"
 #include "ipc/progress.h"

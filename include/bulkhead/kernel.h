@@ -62,6 +62,7 @@ BH_API void bh_kernel_release(bh_kernel *kernel);
 typedef enum bh_binding_kind {
     BH_BINDING_STORAGE_BUFFER = 1, /* VK_DESCRIPTOR_TYPE_STORAGE_BUFFER */
     BH_BINDING_UNIFORM_BUFFER = 2, /* VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER */
+    BH_BINDING_PARAMETER = 3,      /* a parameter of a CUDA kernel */
 } bh_binding_kind;
 
 /* What a command does with a buffer. The library derives dependencies and poison from it. Bits. */

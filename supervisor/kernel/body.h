@@ -8,6 +8,7 @@
 #ifndef BHI_SUPERVISOR_KERNEL_BODY_H
 #define BHI_SUPERVISOR_KERNEL_BODY_H
 
+#include "base/kernel_format.h"
 #include "base/map.h"
 #include "supervisor/context/context.h"
 #include <bulkhead/bulkhead.h>

@@ -254,9 +254,12 @@ static const char *on_kernel_info(struct bhi_worker *worker,
         free(reflection);
         return "its kernel info does not fit its bindings";
     }
-    uint32_t buffers = 0; /* each count is at most 256 */
+    /* Each count is at most 4096. Those who read a reflection rely on these two. */
+    uint32_t buffers = 0, parameters = 0;
     for (uint32_t i = 0; i < info->bindings; i++) {
-        buffers += reflection->info.bindings[i].count;
+        const bool parameter = reflection->info.bindings[i].kind == BH_BINDING_PARAMETER;
+        parameters += parameter;
+        buffers += parameter ? 1 : reflection->info.bindings[i].count;
     }
     if (buffers > MAX_BINDINGS) {
         free(reflection);
@@ -266,18 +269,19 @@ static const char *on_kernel_info(struct bhi_worker *worker,
     reflection->info.local_size[0] = info->local_x;
     reflection->info.local_size[1] = info->local_y;
     reflection->info.local_size[2] = info->local_z;
+    const char *why = NULL;
     bhi_context_lock(worker->context);
-    /* The kernel was never given to the worker, or was reported before: there is nothing to keep.
-     */
-    if (bhi_worker_kernels_has(&worker->kernels, info->kernel) &&
-        !bhi_worker_reflection(worker, info->kernel)) {
+    const struct bhi_worker_kernel *known = bhi_map_get(&worker->kernels.map, info->kernel);
+    if (known && parameters != (known->image ? info->bindings : 0)) {
+        why = "it takes parameters for bindings, or bindings for parameters";
+    } else if (known && !bhi_worker_reflection(worker, info->kernel)) {
         bhi_list_append(&worker->reflections, &reflection->link);
         reflection = NULL;
-    }
+    } /* else it was never given to the worker, or was reported before: there is nothing to keep */
     bhi_context_pump_unlock(worker->context);
     tell_reflection(worker);
     free(reflection);
-    return NULL;
+    return why;
 }
 
 /* Kills a worker that has used up a budget. What it had completed before stays good (E11). */

@@ -29,7 +29,7 @@ bool bhi_worker_kernels_use(struct bhi_worker_kernels *known, uint64_t id, uint6
 }
 
 bool bhi_worker_kernels_add(struct bhi_worker_kernels *known, uint64_t id, uint64_t bytes,
-                            uint64_t seq) {
+                            bool image, uint64_t seq) {
     struct bhi_worker_kernel *kernel = malloc(sizeof *kernel);
     if (!kernel) {
         return false;
@@ -38,7 +38,7 @@ bool bhi_worker_kernels_add(struct bhi_worker_kernels *known, uint64_t id, uint6
         free(kernel);
         return false;
     }
-    *kernel = (struct bhi_worker_kernel){.id = id, .bytes = bytes, .last_seq = seq};
+    *kernel = (struct bhi_worker_kernel){.id = id, .bytes = bytes, .image = image, .last_seq = seq};
     bhi_list_append(&known->order, &kernel->link);
     known->bytes += bytes;
     if (known->map.count > known->most) {

@@ -13,6 +13,7 @@ struct bhi_worker_kernel {
     struct bhi_list link; /* the longest unused first */
     uint64_t id, bytes;
     uint64_t last_seq; /* of the newest submission in its lane that uses it */
+    bool image;        /* it is a CUDA image, which has parameters; other kernels have none */
     bool proven;       /* it has run there: a failed compile is a lie (T6) */
 };
 
@@ -30,7 +31,7 @@ bool bhi_worker_kernels_has(const struct bhi_worker_kernels *known, uint64_t id)
 bool bhi_worker_kernels_use(struct bhi_worker_kernels *known, uint64_t id, uint64_t seq);
 /* Adds a kernel. Returns false if out of memory. */
 bool bhi_worker_kernels_add(struct bhi_worker_kernels *known, uint64_t id, uint64_t bytes,
-                            uint64_t seq);
+                            bool image, uint64_t seq);
 bool bhi_worker_kernels_remove(struct bhi_worker_kernels *known,
                                uint64_t id); /* true: it was known */
 void bhi_worker_kernels_prove(struct bhi_worker_kernels *known, uint64_t id);

@@ -182,6 +182,7 @@ void fake_send(const struct bhi_message *message, int fd, uint64_t fd_id) {
 
 void fake_kernel(uint64_t id, const uint32_t *code, size_t bytes) {
     struct bhi_message message = {.type = BHI_MSG_KERNEL_CREATE};
+    message.kernel_create.format = BHI_KERNEL_SPIRV;
     message.kernel_create.kernel = id;
     message.kernel_create.code_bytes = bytes;
     snprintf(message.kernel_create.entry, sizeof message.kernel_create.entry, "main");

@@ -156,6 +156,23 @@ TEST(modes_of_floats) {
     }
 }
 
+/* The supervisor lets neither come here. */
+TEST(what_is_for_cuda) {
+    rig.image = true;
+    refused_kernel(CODE(add), "main", BH_INVALID_KERNEL,
+                   "kernel \"k1\" is a CUDA image, which a Vulkan device cannot run");
+    refused_kernel((const uint32_t[]){0}, 1, "main", BH_INVALID_KERNEL, "is a CUDA image");
+    rig.image = false;
+    rig_buffer(1, 64);
+    rig_kernel(1, CODE(increment));
+    rig_begin();
+    rig_dispatch(1, 1, 1, 1, (const struct rig_binding[]){BOTH(0, 1)}, 1, NULL, 0);
+    struct bhi_cmd_dispatch *dispatch = (void *)(rig.records[0] + 1);
+    dispatch->block_x = dispatch->block_y = dispatch->block_z = 1;
+    rig_run_fails(BH_BINDING_MISMATCH, 0,
+                  "kernel \"k1\" is SPIR-V, whose module says how large a workgroup is");
+}
+
 /* An expression that would take 2^40 steps to compute. */
 TEST(sizes_that_cannot_be_computed) {
     size_t bytes;
@@ -196,6 +213,8 @@ TEST(invalid_modules_keep_the_rule) {
                    "not valid SPIR-V: ");
     refused_kernel(kernel_add, sizeof kernel_add - 3, "main", BH_INVALID_KERNEL,
                    "not a whole number of words");
+    refused_kernel(kernel_add, 16, "main", BH_INVALID_KERNEL, "16 bytes are less than a module");
+    refused_kernel(kernel_add, 1, "main", BH_INVALID_KERNEL, "1 bytes are less than a module");
     /* A rule of Vulkan's, not of SPIR-V's: the decoration of a binding is taken away. */
     memcpy(code, kernel_add, sizeof kernel_add);
     for (size_t i = 5; i < sizeof code / 4; i += code[i] >> 16) {

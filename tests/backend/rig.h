@@ -40,6 +40,7 @@ extern struct rig {
     size_t record_count;
     uint64_t seq;
     bool trusted; /* kernels that are made from now on */
+    bool image;   /* likewise: they are CUDA images */
     struct bhi_result results[RIG_RECORDS];
     struct bhi_error errors[RIG_RECORDS];
     struct bhi_msg_kernel_binding bindings[256]; /* of the last rig_reflection() */

@@ -346,6 +346,7 @@ TEST(specialization_constants_come_first) {
         fake_send(&constant, -1, 0);
     }
     struct bhi_message create = {.type = BHI_MSG_KERNEL_CREATE};
+    create.kernel_create.format = BHI_KERNEL_SPIRV;
     create.kernel_create.kernel = 4;
     create.kernel_create.code_bytes = sizeof kernel_spec;
     create.kernel_create.spec_count = 2;
@@ -484,6 +485,7 @@ static void constant_of_another(void) {
 
 static void short_code(void) {
     struct bhi_message create = {.type = BHI_MSG_KERNEL_CREATE};
+    create.kernel_create.format = BHI_KERNEL_SPIRV;
     create.kernel_create.kernel = 1;
     create.kernel_create.code_bytes = 1 << 20;
     memcpy(create.kernel_create.entry, "main", 5);
@@ -492,6 +494,7 @@ static void short_code(void) {
 
 static void missing_constants(void) {
     struct bhi_message create = {.type = BHI_MSG_KERNEL_CREATE};
+    create.kernel_create.format = BHI_KERNEL_SPIRV;
     create.kernel_create.kernel = 1;
     create.kernel_create.code_bytes = 4096;
     create.kernel_create.spec_count = 1;

@@ -72,7 +72,7 @@ static struct peer *connect_peer(int pid) {
     BHT_EQ(bhi_channel_open(&peer->worker->channel, scene.zmq, path, &listener), 0);
     BHT_EQ(bhi_channel_accept(&peer->far, listener), 0);
     bhi_context_lock(puppet.context);
-    BHT_TRUE(bhi_worker_kernels_add(&peer->worker->kernels, KERNEL, 1, 0));
+    BHT_TRUE(bhi_worker_kernels_add(&peer->worker->kernels, KERNEL, 1, false, 0));
     bhi_context_unlock(puppet.context);
     return peer;
 }
@@ -205,6 +205,50 @@ TEST(wake_ups_without_a_message) {
         bhi_control_woken(peer->worker);
     }
     expect_flood(peer, event, woken);
+}
+
+/* A worker reports a binding. The library's readers count on it that only a CUDA image has
+ * parameters, because the count of those is not one of buffers. */
+TEST(parameters_are_of_images) {
+    static const struct {
+        bool image, known;
+        uint32_t kind, count;
+        bool kept;
+        const char *why; /* NULL: nothing is wrong */
+    } cases[] = {
+        {false, true, BH_BINDING_STORAGE_BUFFER, 256, true, NULL},
+        {false, true, BH_BINDING_STORAGE_BUFFER, 257, false, "it"},
+        {false, true, BH_BINDING_PARAMETER, 1, false, "it takes parameters for bindings"},
+        {true, true, BH_BINDING_PARAMETER, 4096, true, NULL},
+        {true, true, BH_BINDING_UNIFORM_BUFFER, 1, false, "it takes parameters for bindings"},
+        {true, false, BH_BINDING_PARAMETER, 1, false, NULL}, /* it was told to forget it */
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        puppet_again();
+        struct peer *peer = connect_peer(4242);
+        bhi_context_lock(puppet.context);
+        if (cases[i].known) {
+            BHT_TRUE(bhi_worker_kernels_add(&peer->worker->kernels, 78, 1, cases[i].image, 0));
+        }
+        bhi_context_unlock(puppet.context);
+        send_it(peer, (struct bhi_message){.type = BHI_MSG_KERNEL_BINDING,
+                                           .kernel_binding = {.kernel = 78,
+                                                              .kind = cases[i].kind,
+                                                              .access = 3,
+                                                              .count = cases[i].count}});
+        struct bhi_message info = info_of(78, 1);
+        info.kernel_info.bindings = 1;
+        send_it(peer, info);
+        send_it(peer, kernel_info(64)); /* a kernel of the other kind that it knows, too */
+        WAIT_UNTIL((bhi_control_receive(peer->worker),
+                    peer->worker->core.life.violated || local_size_of(peer->worker)),
+                   20000);
+        BHT_EQ(peer->worker->core.life.violated, !!cases[i].why);
+        BHT_EQ(local_size(peer->worker, 78), cases[i].kept);
+        if (cases[i].why) {
+            BHT_STR_HAS(peer->worker->core.life.kill_text, cases[i].why);
+        }
+    }
 }
 
 /* A call of bh_kernel_reflect, in a thread of its own. */

@@ -249,6 +249,18 @@ TEST(test_dispatch_tails) {
     begin();
     add_dispatch(2, 8)->push_size = 6;
     refused("push_size");
+    static const uint32_t blocks[][5] = {/* x, y, z, shared bytes, is it good? */
+                                         {1, 2, 3, 0, 1}, {1, 1, 1, 9, 1}, {0, 0, 0, 9, 0},
+                                         {0, 1, 1, 0, 0}, {1, 0, 1, 0, 0}, {1, 1, 0, 0, 0}};
+    for (size_t i = 0; i < BHT_COUNT(blocks); i++) {
+        begin();
+        struct bhi_cmd_dispatch *d = add_dispatch(1, 4);
+        d->block_x = blocks[i][0];
+        d->block_y = blocks[i][1];
+        d->block_z = blocks[i][2];
+        d->shared_bytes = blocks[i][3];
+        blocks[i][4] ? accepted() : refused("dispatch.block");
+    }
     for (uint32_t dirty = 0; dirty < 4; dirty++) {
         begin();
         struct bhi_cmd_dispatch *d = add_dispatch(1, 4);

@@ -155,6 +155,9 @@ static const char *const sentences[] = {
     [BH_REASON_IDLE_DEATH] = "worker 7 died while it was idle: TEXT",
     [BH_REASON_LESSON_DEATH] =
         "worker 7 died while it compiled kernel \"NAME\" before it is needed: TEXT",
+    [BH_REASON_NEEDS_VULKAN] = "kernel \"NAME\" is SPIR-V, which a CUDA device cannot run",
+    [BH_REASON_NEEDS_CUDA] = "kernel \"NAME\" is a CUDA image, which a Vulkan device cannot run",
+    [BH_REASON_BLOCK] = "kernel \"NAME\" TEXT",
     [BH_REASON_WORKER_PROGRAM] = "the worker program cannot be run",
 };
 #define REASONS BHT_COUNT(sentences)

@@ -161,8 +161,11 @@ static bool copy(struct bhi_backend *backend, uint64_t seq, uint64_t from, uint6
 
 static void add_kernel(struct bhi_backend *backend, const struct bhi_trace_course *course,
                        uint64_t id) {
-    struct bhi_msg_kernel_create kernel = {
-        .kernel = id, .code_bytes = course->code_bytes, .trusted = id == TRUSTED, .entry = "main"};
+    struct bhi_msg_kernel_create kernel = {.kernel = id,
+                                           .format = BHI_KERNEL_SPIRV,
+                                           .code_bytes = course->code_bytes,
+                                           .trusted = id == TRUSTED,
+                                           .entry = "main"};
     memcpy(kernel.name, "trace", sizeof "trace");
     bhi_backend_kernel_create(backend, &kernel, course->code, NULL, 0);
 }

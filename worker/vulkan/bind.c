@@ -232,6 +232,17 @@ static bool check_grid(struct bhi_recorder *r, const struct bhi_cmd_dispatch *di
     return true;
 }
 
+/* The supervisor has refused such a dispatch already. */
+static bool check_block(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
+                        const struct bhi_cmd_dispatch *dispatch) {
+    if (dispatch->block_x) {
+        BHI_ERROR(r->error, BH_REASON_BLOCK, BHI_KERNEL_LABEL(kernel),
+                  .text = "is SPIR-V, whose module says how large a workgroup is");
+        return false;
+    }
+    return true;
+}
+
 static bool check_push(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                        const struct bhi_cmd_dispatch *dispatch) {
     if (dispatch->push_size != kernel->reflection->push_bytes) {
@@ -246,7 +257,8 @@ bool bhi_bind_check(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                     const struct bhi_cmd_dispatch *dispatch,
                     struct bhi_vk_buffer *buffers[BHI_MAX_BINDINGS],
                     struct bhi_group_range ranges[BHI_MAX_BINDINGS]) {
-    return check_grid(r, dispatch) && check_push(r, kernel, dispatch) &&
+    return check_grid(r, dispatch) && check_block(r, kernel, dispatch) &&
+           check_push(r, kernel, dispatch) &&
            resolve_bindings(r, kernel, dispatch, buffers, ranges);
 }
 

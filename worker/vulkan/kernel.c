@@ -37,7 +37,14 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
         memcpy(k->constants, constants, constant_count * sizeof *constants);
     }
     k->constant_count = constant_count;
-    if (info->code_bytes % sizeof(uint32_t) != 0) {
+    if (info->format != BHI_KERNEL_SPIRV) {
+        k->state = BHI_KERNEL_FAILED;
+        BHI_ERROR(&k->error, BH_REASON_NEEDS_CUDA, BHI_KERNEL_LABEL(k));
+    } else if (k->words < 5) {
+        k->state = BHI_KERNEL_FAILED;
+        BHI_ERROR_SAY(&k->error, BH_REASON_NOT_VALID, "%llu bytes are less than a module's header",
+                      (unsigned long long)info->code_bytes);
+    } else if (info->code_bytes % sizeof(uint32_t) != 0) {
         k->state = BHI_KERNEL_FAILED;
         BHI_ERROR_SAY(&k->error, BH_REASON_NOT_VALID, "%llu bytes are not a whole number of words",
                       (unsigned long long)info->code_bytes);

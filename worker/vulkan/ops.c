@@ -325,8 +325,11 @@ static void counts(const struct bhi_backend *backend, struct bhi_backend_counts 
  * page), a record. */
 static bool warm_up(struct bhi_backend *backend, struct bhi_error *error) {
     struct bhi_vk_backend *b = bhi_vk(backend);
-    struct bhi_msg_kernel_create kernel = {
-        .kernel = UINT64_MAX, .code_bytes = sizeof warm_up_code, .trusted = 1, .entry = "main"};
+    struct bhi_msg_kernel_create kernel = {.kernel = UINT64_MAX,
+                                           .format = BHI_KERNEL_SPIRV,
+                                           .code_bytes = sizeof warm_up_code,
+                                           .trusted = 1,
+                                           .entry = "main"};
     memcpy(kernel.name, "warm-up", sizeof "warm-up");
     struct {
         struct bhi_lane_record record;
