@@ -101,11 +101,10 @@ struct load {
     uint64_t ns, memory;
 };
 
-static struct load load_at(bh_context *context, const struct place *place,
-                           const struct bh_stream *without) {
+static struct load load_at(bh_context *context, const struct place *place) {
     struct load load = {0};
     BHI_LIST_FOR(const struct bh_stream, stream, &context->streams, link) {
-        if (stream != without && is_on(stream, place)) {
+        if (is_on(stream, place)) {
             load.ns += load_of(stream);
             load.memory += stream->device_memory;
         }
@@ -124,8 +123,7 @@ static bool is_less(const struct load *a, const struct place *on_a, const struct
 }
 
 /* Returns the device with the smallest load, or the first of several; NULL: all are left out. */
-static struct place *least_loaded(bh_context *context, const struct bh_stream *stream,
-                                  bool with_left_out) {
+static struct place *least_loaded(bh_context *context, bool with_left_out) {
     struct place *best = NULL;
     struct load best_load = {0};
     const uint64_t now_ns = bhi_now_ns();
@@ -133,7 +131,7 @@ static struct place *least_loaded(bh_context *context, const struct bh_stream *s
         if (place->left_out_until_ns > now_ns && !with_left_out) {
             continue;
         }
-        const struct load load = load_at(context, place, stream);
+        const struct load load = load_at(context, place);
         if (!best || is_less(&load, place, &best_load, best)) {
             best = place;
             best_load = load;
@@ -160,9 +158,9 @@ bool bhi_placement_choose(struct bh_stream *stream) {
     if (bhi_list_empty(&context->places) && another_will_tell(context, stream)) {
         return false;
     }
-    const struct place *place = least_loaded(context, stream, false);
+    const struct place *place = least_loaded(context, false);
     if (!place) {
-        place = least_loaded(context, stream, true);
+        place = least_loaded(context, true);
     }
     stream->placed = true;
     /* Device 0 gets the selector of streams that name no device, so that they share spares. */
@@ -189,7 +187,7 @@ bool bhi_placement_failed(struct bh_stream *stream, const bh_detail *why, bool h
         return false;
     }
     place->left_out_until_ns = bhi_now_ns() + LEFT_OUT_NS;
-    if (stream->device_memory || !least_loaded(context, stream, false)) {
+    if (stream->device_memory || !least_loaded(context, false)) {
         return false;
     }
     bhi_context_say(
