@@ -41,8 +41,9 @@ bh_status bhi_device_memory_resolve(struct bh_stream *stream, uint64_t memory, c
     return BH_OK;
 }
 
+/* |used| is never more than the limit. */
 static bool fits(uint64_t limit, uint64_t used, uint64_t bytes) {
-    return !limit || (used <= limit && bytes <= limit - used);
+    return !limit || bytes <= limit - used;
 }
 
 static bh_status refuse(const char *call, uint64_t bytes, const char *whose, const char *name,

@@ -326,9 +326,8 @@ void bhi_pool_trim(struct bhi_pool *pool, uint64_t bytes) {
 
 void bhi_pool_make_room(bh_context *context, uint64_t bytes) {
     const uint64_t limit = context->device_memory_limit;
-    const uint64_t used = context->device_memory + bytes;
     if (limit) {
-        bhi_pool_trim(context->device_pool, used < limit ? limit - used : 0);
+        bhi_pool_trim(context->device_pool, limit - context->device_memory - bytes);
     }
 }
 

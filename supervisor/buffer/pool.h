@@ -125,7 +125,7 @@ void bhi_pool_discard(struct bhi_block *block);
 /* Discards the oldest until what is FREE has |bytes| at most. */
 void bhi_pool_trim(struct bhi_pool *pool, uint64_t bytes);
 /* Discards the oldest of device memory until |bytes| more can be IN USE without exceeding the
- * context's limit (D6). */
+ * context's limit (D6), which allows them. */
 void bhi_pool_make_room(bh_context *context, uint64_t bytes);
 /* Discards all that is FREE on a device. Returns true if there was any. */
 bool bhi_pool_give_up(bh_context *context, const uint8_t device[16]);
