@@ -6,6 +6,7 @@
 #include "supervisor/submit/internal.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -150,7 +151,9 @@ TEST(e9_a_flood_of_wake_ups_is_no_time) {
 
 /* Whichever stream it is on, the earliest failure is reported. */
 TEST(the_earliest_failure_of_a_context) {
-    for (int first = 0; first < 2; first++) {
+    for (int row = 0; row < 4; row++) {
+        const int first = row % 2;
+        const bool released = row / 2; /* their streams are gone */
         puppet_again();
         bh_stream *streams[2] = {puppet_stream("a", NULL), puppet_stream("b", NULL)};
         bh_event *events[2];
@@ -159,6 +162,9 @@ TEST(the_earliest_failure_of_a_context) {
         }
         for (int i = 0; i < 2; i++) {
             BHT_EQ(bh_event_cancel(events[1 - i]), BH_OK);
+            if (released) {
+                bh_stream_release(streams[1 - i]);
+            }
         }
         bh_detail detail;
         BHT_EQ(bh_context_synchronize(puppet.context, 0, &detail), BH_CANCELLED);
@@ -326,6 +332,82 @@ TEST(t6_impossible_progress_is_seen) {
     }
 }
 
+/* -- what a worker says ------------------------------------------------------------------------ */
+
+/* All that a worker says of an end is in the verdict, and nothing else; what its kind cannot know is not
+ * believed. */
+TEST(e14_what_a_worker_says_is_in_the_verdict) {
+    static const struct {
+        enum bhi_worker_kind kind;
+        struct bhi_result says;
+        bh_reason reason;
+        int32_t sys_errno;
+    } rows[] = {
+        {BHI_WORKER_DEVICE,
+         {.status = BH_VULKAN, .vk_result = -3, .executed = BH_EXECUTED_NO},
+         BH_REASON_DEVICE_STEP,
+         0},
+        {BHI_WORKER_DEVICE,
+         {.status = BH_LIMIT_EXCEEDED, .executed = BH_EXECUTED_UNKNOWN},
+         BH_REASON_GUARD_LIMIT,
+         0},
+        {BHI_WORKER_LOADER,
+         {.status = BH_LOAD_FAILED, .vk_result = 5, .executed = BH_EXECUTED_NO},
+         BH_REASON_FILE_READ,
+         5},
+        {BHI_WORKER_LOADER,
+         {.status = BH_LOAD_FAILED, .vk_result = -5, .executed = BH_EXECUTED_NO},
+         BH_REASON_FILE_READ,
+         0},
+        {BHI_WORKER_LOADER,
+         {.status = BH_LOAD_FAILED, .vk_result = 4096, .executed = BH_EXECUTED_NO},
+         BH_REASON_FILE_READ,
+         0},
+        {BHI_WORKER_DEVICE,
+         {.vk_result = -3, .command_index = 7, .executed = BH_EXECUTED_YES},
+         BH_REASON_NONE,
+         0},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        worker->kind = rows[i].kind;
+        snprintf(worker->core.device, sizeof worker->core.device, "red:1");
+        bh_event *event = puppet_submit();
+        const struct bhi_why why = {.reason = rows[i].reason,
+                                    .name = "it",
+                                    .subject = BH_SUBJECT_BUFFER,
+                                    .value = 11,
+                                    .limit = 12,
+                                    .text = "a place"};
+        struct bhi_result says = rows[i].says;
+        says.seq = 1;
+        says.started_ns = bhi_now_ns();
+        says.ended_ns = says.started_ns + 1;
+        puppet_begins(worker, 1);
+        const bool good = says.status == BH_OK;
+        bhi_progress_result(puppet_side(worker), &says, good ? NULL : &why);
+        bhi_progress_publish(puppet_side(worker), 1, worker->lane.head);
+        const bh_verdict verdict = fx_verdict(event);
+        BHT_EQ(verdict.status, says.status);
+        BHT_EQ(verdict.executed, says.executed);
+        BHT_EQ(verdict.reason, rows[i].reason);
+        BHT_EQ(verdict.subject, good ? BH_SUBJECT_NONE : BH_SUBJECT_BUFFER);
+        BHT_STR_EQ(verdict.subject_name, good ? "" : "it");
+        BHT_EQ(verdict.value, good ? 0 : 11);
+        BHT_EQ(verdict.limit, good ? 0 : 12);
+        BHT_EQ(verdict.vk_result, rows[i].kind == BHI_WORKER_DEVICE ? says.vk_result : 0);
+        BHT_EQ(verdict.sys_errno, rows[i].sys_errno);
+        BHT_EQ(verdict.command_index, good ? BH_NO_COMMAND : 0);
+        BHT_EQ(verdict.worker_pid, 4242);
+        BHT_STR_EQ(verdict.device, "red:1");
+        BHT_EQ(verdict.started_ns, says.started_ns);
+        BHT_EQ(verdict.ended_ns, says.ended_ns);
+        BHT_EQ(verdict.message[0] != 0, !good);
+        worker->kind = BHI_WORKER_DEVICE;
+    }
+}
+
 /* -- several who wait for one ------------------------------------------------------------------ */
 
 #define WAITERS 4
@@ -397,6 +479,23 @@ BHT_WRAP(void, bhi_context_pump_unlock, bh_context *context) {
         unlocked = NULL;
         act();
     }
+}
+
+static struct bhi_worker *running;
+
+static void complete_and_fail_another(void) {
+    puppet_complete(running, 1);
+    BHT_EQ(bh_event_cancel(fx_fill(puppet_stream("late", NULL), puppet.buffer, 7)), BH_OK);
+}
+
+/* What was submitted, and failed, after a thread began to wait for all is not what it waits for. */
+TEST(a_failure_after_synchronize_has_begun) {
+    running = puppet_serving();
+    bh_event *event = puppet_submit();
+    unlocked = complete_and_fail_another;
+    BHT_EQ(bh_context_synchronize(puppet.context, BH_FOREVER, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    BHT_EQ(bh_context_synchronize(puppet.context, 0, NULL), BH_CANCELLED);
 }
 
 static void serve_and_complete(void) {

@@ -4,6 +4,7 @@
 #include "puppet.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/payload.h"
+#include "supervisor/event/event.h"
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/stream/tenant.h"
 #include "supervisor/submit/internal.h"
@@ -252,4 +253,87 @@ TEST(a_charged_tenant_gets_nothing_run) {
     BHT_EQ(bh_stream_reset(puppet.stream, NULL), BH_OK);
     BHT_EQ(bh_event_query(puppet_submit()), BH_EVENT_PENDING);
     BHT_EQ(workers[0]->core.published, 2);
+}
+
+/* A loader drops a buffer when it has filled it: it is given it each time. */
+TEST(a_loader_is_given_a_buffer_each_time) {
+    for (int loads = 0; loads < 2; loads++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        worker->kind = loads ? BHI_WORKER_LOADER : BHI_WORKER_DEVICE;
+        for (uint32_t i = 0; i < 3; i++) {
+            (void)puppet_submit();
+            BHT_EQ(worker->control_sent, loads ? i + 1 : 1);
+        }
+        worker->kind = BHI_WORKER_DEVICE;
+    }
+}
+
+/* -- the library's own ------------------------------------------------------------------------ */
+
+/* One whose failure its caller reports is tried again when somebody else has killed its worker, and is
+ * no failure of the stream's. What it reads of a file is counted until it has ended. */
+TEST(what_the_library_submits_for_itself) {
+    const struct bhi_cmd_fill command = {.header = {.type = BHI_CMD_FILL, .size = sizeof command},
+                                         .dst = puppet.buffer->id,
+                                         .bytes = 4096};
+    for (unsigned i = 0; i < 4; i++) {
+        struct bhi_internal_submission is = {.call = "test",
+                                             .command = &command,
+                                             .size = sizeof command,
+                                             .load_bytes = 7,
+                                             .fills = puppet.buffer,
+                                             .deadline_ns = 9,
+                                             .hidden = i % 2,
+                                             .failure_uncounted = i / 2};
+        bh_event *event = NULL;
+        BHT_EQ(bhi_internal_submit(puppet.stream, &is, &event, NULL), BH_OK);
+        BHT_EQ(puppet.context->counts.load_bytes, 7);
+        const struct bhi_submission *submission = event->submission;
+        BHT_EQ(submission->repeat, is.failure_uncounted ? BHI_REPEAT_VICTIM : BHI_REPEAT_NEVER);
+        BHT_EQ(submission->failure_reported, is.failure_uncounted);
+        BHT_EQ(event->library, is.hidden);
+        BHT_EQ(submission->deadline_ns, 9);
+        BHT_EQ(submission->use_count, 1);
+        BHT_TRUE(submission->uses[0].writes && submission->uses[0].overwrites &&
+                 !submission->uses[0].reads);
+        BHT_TRUE(puppet.buffer->changeable); /* it is no load */
+        const struct bhi_lane_record *record = bhi_payload_of(submission)->record;
+        BHT_EQ(record->size, HEADER + FILL);
+        BHT_EQ(record->command_count, 1);
+        BHT_TRUE(memcmp(bhi_record_first(record), &command, sizeof command) == 0);
+        bhi_context_lock(puppet.context);
+        bhi_stream_end_queued(&puppet.stream->core, BH_CANCELLED, "");
+        bhi_context_pump_unlock(puppet.context);
+        BHT_EQ(puppet.context->counts.load_bytes, 0);
+        BHT_EQ(bh_stream_synchronize(puppet.stream, 0, NULL),
+               is.failure_uncounted ? BH_OK : BH_CANCELLED);
+        BHT_EQ(bh_stream_reset(puppet.stream, NULL), BH_OK);
+        bhi_event_unref(event);
+    }
+}
+
+/* -- streams ---------------------------------------------------------------------------------- */
+
+/* One that has nothing to do wants a worker as long as a thread waits for one, and no longer. */
+TEST(a_stream_rests_again_when_nobody_waits) {
+    puppet.context->settings.worker_idle_ns = 1;
+    BHT_TRUE(bhi_stream_rests(puppet.stream));
+    BHT_EQ(bh_stream_wait_ready(puppet.stream, 0, NULL), BH_TIMEOUT);
+    BHT_EQ(puppet.stream->awaited, 0);
+    BHT_TRUE(bhi_stream_rests(puppet.stream));
+    bh_event *event = puppet_submit();
+    BHT_TRUE(!bhi_stream_rests(puppet.stream));
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    BHT_TRUE(bhi_stream_rests(puppet.stream));
+}
+
+/* Spares are for the tenants that there are. */
+TEST(a_stream_that_comes_or_goes_changes_the_spares) {
+    puppet.context->spares_due = false;
+    bh_stream *stream = puppet_stream(NULL, "red");
+    BHT_TRUE(puppet.context->spares_due);
+    puppet.context->spares_due = false;
+    bh_stream_release(stream);
+    BHT_TRUE(puppet.context->spares_due);
 }
