@@ -5,7 +5,9 @@
 #include "harness.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -129,7 +131,7 @@ static bh_judgement timed(void) {
                                            .device = !i,
                                            .cold = i,
                                            .noisy = !i,
-                                           .one_processor = i,
+                                           .one_processor = !i,
                                            .spreads = i,
                                            .doubt = i ? BH_JUDGE_DOUBT_LOAD : BH_JUDGE_DOUBT_NONE};
     }
@@ -232,6 +234,34 @@ TEST(a_line_without_its_end_is_cut_off) {
     BHT_TRUE(bhi_judge_journal_note(&journal, &candidate));
     open_journal(true);
     BHT_EQ(find()->runs, 9);
+}
+
+/* Of a record that does not fit nothing stays, so that the next one does; and each shows other machines
+ * that the folder is in use. */
+TEST(a_record_that_does_not_fit_leaves_nothing) {
+    const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    struct rlimit limit, before;
+    struct stat status;
+    char lock[160];
+    note(wrong());
+    BHT_EQ(stat(records, &status), 0);
+    BHT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    limit.rlim_cur = (rlim_t)status.st_size + 10;
+    signal(SIGXFSZ, SIG_IGN);
+    BHT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    candidate.judgement.runs = 8;
+    BHT_TRUE(!bhi_judge_journal_note(&journal, &candidate));
+    BHT_STR_HAS(journal.complaint.text, "cannot be written: File too large; what it has is intact");
+    BHT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    snprintf(lock, sizeof lock, "%s/lock", state);
+    BHT_EQ(utimensat(AT_FDCWD, lock, old, 0), 0);
+    BHT_TRUE(bhi_judge_journal_note(&journal, &candidate));
+    BHT_EQ(stat(lock, &status), 0);
+    BHT_GT(status.st_mtim.tv_sec, 1);
+    open_journal(true);
+    BHT_EQ(find()->runs, 8);
+    BHT_EQ(json_array_size(journal.records), 2);
 }
 
 TEST(hidden_seeds_come_back) {
@@ -405,9 +435,25 @@ TEST(what_is_no_judging) {
         BHT_STR_HAS(complaint.text, i ? "is not a regular file: move it away" : "cannot be opened");
     }
     note_whole(wrong());
+    BHT_EQ(chmod(records, 0666), 0);
+    BHT_EQ(try_open(true), BHI_JOURNAL_ENVIRON);
+    BHT_STR_HAS(complaint.text, "can be written by others");
+    BHT_EQ(chmod(records, 0600), 0);
+    BHT_EQ(unlink(lock), 0); /* it is made again, and stays */
+    open_journal(true);
+    candidate.judgement.hashed = false; /* there is nothing by which it is found again */
+    candidate.judgement.runs = 9;
+    BHT_TRUE(bhi_judge_journal_note(&journal, &candidate));
+    open_journal(true);
+    BHT_EQ(find()->runs, 7);
+    bhi_judge_journal_close(&journal);
+    BHT_EQ(stat(lock, &status), 0);
     BHT_EQ(takes("`5`]}", "5]}"), true);
     BHT_TRUE(!bhi_judge_journal_seeds(&journal, &judge, &complaint));
     BHT_STR_HAS(complaint.text, "judge.jsonl:1: it is damaged");
+    bht_remove(state);
+    bht_put("", "%s", state);
+    BHT_EQ(try_open(false), BHI_JOURNAL_BAD_INPUT);
 }
 
 /* Only of the last line can a lost power have taken a part: there is nothing behind it to lose. */
