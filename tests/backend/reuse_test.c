@@ -54,7 +54,7 @@ TEST(recordings_are_bounded) {
             BHT_EQ(y[0], i + 1);
         }
     }
-    BHT_LE(bhi_vk(rig.backend)->recordings.count, bhi_vk(rig.backend)->recordings.max_count);
+    BHT_EQ(bhi_vk(rig.backend)->recordings.count, 256);
 }
 
 TEST(pipelines_are_bounded) {
@@ -132,6 +132,10 @@ TEST(attach_and_detach) {
         BHT_EQ(rig_counts().imported_bytes, i % 2 == 0 ? 1024 : 2048);
         BHT_LE(bhi_vk(rig.backend)->groups.count, 1);
     }
+    rig_buffer(2, 1024); /* the second of them */
+    rig_buffer(1, 1024);
+    add_ok(1, 1, 2, 100);
+    BHT_EQ(bhi_vk(rig.backend)->groups.count, 1);
     bhi_backend_detach(rig.backend, 4711); /* unknown ids are fine */
 }
 
@@ -171,7 +175,9 @@ TEST(groups_are_bounded) {
     for (uint32_t i = 0; i < 600; i++) { /* others push the recording out, and with it the sets */
         add_ok(1, 1, 2, i);
     }
-    BHT_LE(bhi_vk(rig.backend)->groups.count, 10);
+    BHT_EQ(bhi_vk(rig.backend)->groups.count, 10);
+    add_ok(1, 20, 21, 1); /* a new one takes the place of one that is only kept */
+    BHT_EQ(bhi_vk(rig.backend)->groups.count, 10);
 }
 
 /* Descriptor sets beyond the bytes that a driver has for them: what is only kept gives way, and
@@ -209,6 +215,37 @@ TEST(a_thousand_buffers) {
     }
     rig_run_ok();
     BHT_EQ(((uint32_t *)rig.buffers[999].data)[63], 999);
+}
+
+TEST(the_least_recently_used_sets_go_first) {
+    struct bhi_vk_groups *groups = &bhi_vk(rig.backend)->groups;
+    static const uint64_t pairs[][2] = {{1, 3}, {1, 4}, {1, 3}, {2, 3}};
+    static const uint64_t left[][2] = {{1, 2}, {1, 3}, {2, 3}}; /* a recording has the first */
+    struct bhi_group_range ranges[2];
+    struct bhi_error error;
+    rig_kernel(1, CODE(add));
+    for (uint64_t id = 1; id <= 4; id++) {
+        rig_buffer(id, 1024);
+    }
+    add_ok(1, 1, 2, 1);
+    groups->limit = BHT_COUNT(left);
+    for (size_t i = 0; i < BHT_COUNT(pairs); i++) {
+        for (int k = 0; k < 2; k++) {
+            ranges[k] = (struct bhi_group_range){
+                bhi_map_get(&bhi_vk(rig.backend)->buffers, pairs[i][k]), 0, 1024};
+        }
+        struct bhi_vk_group *group = bhi_vk_group_get(
+            groups, bhi_map_get(&bhi_vk(rig.backend)->kernels.map, 1), ranges, &error);
+        BHT_TRUE(group);
+        bhi_vk_group_release(groups, group);
+    }
+    size_t count = 0;
+    BHI_LIST_FOR(const struct bhi_vk_group, group, &groups->used, used) {
+        BHT_LT(count, BHT_COUNT(left));
+        BHT_EQ(group->ranges[0].buffer->id, left[count][0]);
+        BHT_EQ(group->ranges[1].buffer->id, left[count++][1]);
+    }
+    BHT_EQ(count, BHT_COUNT(left));
 }
 
 /* -- what descriptor pools hold ---------------------------------------------------------------- */

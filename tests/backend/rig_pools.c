@@ -34,6 +34,14 @@ static struct room *keep(uint64_t key, const struct room *room) {
     return kept;
 }
 
+static void forget(uint64_t key) {
+    free(bhi_map_remove(&rooms, key));
+    if (rooms.count == 0) {
+        bhi_map_fini(&rooms);
+        rooms = (struct bhi_map){0};
+    }
+}
+
 static VKAPI_ATTR VkResult VKAPI_CALL create_pool(VkDevice device,
                                                   const VkDescriptorPoolCreateInfo *info,
                                                   const VkAllocationCallbacks *allocator,
@@ -51,13 +59,15 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pool(VkDevice device,
 
 static VKAPI_ATTR void VKAPI_CALL destroy_pool(VkDevice device, VkDescriptorPool pool,
                                                const VkAllocationCallbacks *allocator) {
-    free(bhi_map_remove(&rooms, KEY(pool)));
-    for (size_t i = 0; pool && i < rooms.capacity; i++) { /* its sets go with it */
+    for (size_t i = 0; pool && i < rooms.capacity;) { /* its sets go with it */
         struct room *room = rooms.entries[i].value;
         if (room && room->pool == pool) {
-            room->pool = VK_NULL_HANDLE;
+            free(bhi_map_remove(&rooms, rooms.entries[i].key));
+        } else {
+            i++;
         }
     }
+    forget(KEY(pool));
     real.destroy_pool(device, pool, allocator);
 }
 
@@ -78,7 +88,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_layout(VkDevice device,
 
 static VKAPI_ATTR void VKAPI_CALL destroy_layout(VkDevice device, VkDescriptorSetLayout layout,
                                                  const VkAllocationCallbacks *allocator) {
-    free(bhi_map_remove(&rooms, KEY(layout)));
+    forget(KEY(layout));
     real.destroy_layout(device, layout, allocator);
 }
 

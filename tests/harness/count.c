@@ -258,6 +258,7 @@ static size_t count_mappings(void) {
 
 struct bht_counts bht_count_self(void) {
     struct bht_counts counts;
+    counts.blocks = bht_heap_blocks ? bht_heap_blocks() : 0;
     counts.mappings = count_mappings();
     counts.children = bht_count_children(getpid());
     counts.threads = count_entries("/proc/self/task");

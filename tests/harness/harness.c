@@ -284,6 +284,7 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
     }
     check_left("descriptors", before.descriptors, after.descriptors);
     check_left("children", before.children, after.children);
+    check_left("blocks of memory", before.blocks, after.blocks);
     const unsigned flags = test->flags ? test->flags : default_flags;
     if ((flags & BHT_ALLOW_THREADS) == 0 && !BHT_TSAN) {
         check_left("threads", before.threads, after.threads);

@@ -239,10 +239,12 @@ struct bht_counts {
     size_t descriptors; /* of this process */
     size_t children;    /* direct ones, zombies included */
     size_t threads;
+    size_t blocks;   /* of the heap, in programs with heap.c */
     size_t mappings; /* lines of /proc/self/maps without heap, stack and anonymous memory */
 };
 
 struct bht_counts bht_count_self(void);
+size_t bht_heap_blocks(void) __attribute__((weak)); /* heap.c */
 size_t bht_count_descriptors(pid_t pid); /* 0 where it cannot be seen */
 size_t bht_count_children(pid_t pid);
 /* All processes below |pid| (not itself), zombies left out. */

@@ -36,6 +36,12 @@ static void broken_child(void) {
     BHT_GT(pid, 0);
 }
 
+static void broken_block(void) {
+    static void *volatile kept; /* not lost, only not freed */
+    kept = malloc(1);
+    BHT_TRUE(kept);
+}
+
 static void broken_mapping(void) {
     int fd = memfd_create("left", MFD_CLOEXEC);
     BHT_EQ(ftruncate(fd, 4096), 0);
@@ -115,6 +121,7 @@ static const struct {
     {BHT_TEST(broken_descriptor), "descriptors: "},
     {BHT_TEST(broken_child), "children: 0 before, 1 after"},
     {BHT_TEST(broken_mapping), "mappings: "},
+    {BHT_TEST(broken_block), "blocks of memory: "},
 #if !BHT_TSAN
     {BHT_TEST(broken_thread), "threads: "},
 #endif
