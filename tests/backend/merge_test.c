@@ -356,6 +356,73 @@ TEST(a_submit_that_is_refused) {
     BHT_EQ(*count, 1);
 }
 
+/* -- words ----------------------------------------------------------------------------------- */
+
+/* E4, E13: a kernel reads the word of its own slot, and returns at once where that is set; also one
+ * that has no set left for it, and binds it in its own. */
+TEST(a_kernel_reads_the_word_of_its_slot) {
+    static const uint32_t stopped[] = {0, 1, 62, 63};
+    for (int shares = 0; shares < 2; shares++) {
+        rig_open_usual();
+        if (shares) {
+            bhi_vk(rig.backend)->device.limits.maxBoundDescriptorSets = 1;
+        }
+        uint32_t *count = rig_buffer(1, 4);
+        rig_kernel(1, CODE(increment));
+        dispatch_increment();
+        rig_run_ok(); /* it is compiled */
+        for (size_t k = 0; k < BHT_COUNT(stopped); k++) {
+            *count = 0;
+            bhi_backend_abort(rig.backend, rig.seq + 1 + stopped[k]);
+            for (uint32_t i = 0; i < 64; i++) {
+                dispatch_increment();
+            }
+            BHT_TRUE(rig_run());
+            for (uint32_t i = 0; i < 64; i++) {
+                BHT_EQ(rig.results[i].status, i == stopped[k] ? BH_DEADLINE : BH_OK);
+            }
+            BHT_EQ(*count, 63);
+        }
+    }
+}
+
+/* -- loops that the driver has cut short ------------------------------------------------------- */
+
+static uint32_t cut_slot;
+
+static VKAPI_ATTR VkResult VKAPI_CALL cut_loop(VkQueue queue, uint32_t count,
+                                               const VkSubmitInfo *infos, VkFence fence) {
+    const struct bhi_vk_backend *b = bhi_vk(rig.backend);
+    struct bhi_guard_words *words = (void *)(b->abort.slots + bhi_vk_abort_offset(cut_slot));
+    words->flags = BHI_GUARD_CUT;
+    return replaced.QueueSubmit(queue, count, infos, fence);
+}
+
+/* E4, E13: it is the record in whose slot the guard says so, and not the next one there. */
+TEST(a_loop_that_is_cut_fails_one_record) {
+    rig_buffer(1, 4);
+    rig_kernel(1, CODE(increment));
+    dispatch_increment();
+    rig_run_ok(); /* it is compiled */
+    bhi_vk(rig.backend)->device.whole_loops = false;
+    replaced = bhi_vk(rig.backend)->device.api;
+    for (cut_slot = 0; cut_slot < 3; cut_slot++) {
+        for (int cut = 1; cut >= 0; cut--) {
+            bhi_vk(rig.backend)->device.api.QueueSubmit = cut ? cut_loop : replaced.QueueSubmit;
+            for (int i = 0; i < 3; i++) {
+                dispatch_increment();
+            }
+            BHT_TRUE(rig_run());
+            for (uint32_t i = 0; i < 3; i++) {
+                const bool bad = cut && i == cut_slot;
+                BHT_EQ(rig.results[i].status != BH_OK, bad);
+                BHT_EQ(rig.results[i].executed, BH_EXECUTED_YES);
+                BHT_TRUE(!bad || rig.errors[i].told.reason == BH_REASON_LOOP_CUT);
+            }
+        }
+    }
+}
+
 /* -- failures of the driver while it prepares ------------------------------------------------ */
 
 static VKAPI_ATTR VkResult VKAPI_CALL refuse_pipeline(VkDevice device, VkPipelineCache cache,

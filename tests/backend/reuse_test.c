@@ -57,6 +57,19 @@ TEST(recordings_are_bounded) {
     BHT_EQ(bhi_vk(rig.backend)->recordings.count, 256);
 }
 
+TEST(recorded_bytes_are_bounded) {
+    struct bhi_vk_recordings *recordings = &bhi_vk(rig.backend)->recordings;
+    recordings->max_bytes = recordings->bytes + 1000;
+    rig_buffer(1, 1024);
+    rig_buffer(2, 1024);
+    rig_kernel(1, CODE(add));
+    for (uint32_t i = 0; i < 40; i++) {
+        add_ok(1, 1, 2, i);
+        BHT_LE(recordings->bytes, recordings->max_bytes);
+    }
+    BHT_GT(recordings->count, 2); /* and those that fit are kept */
+}
+
 TEST(pipelines_are_bounded) {
     const struct rig_options options = {.max_pipelines = 3};
     rig_open(&options);
@@ -111,6 +124,7 @@ TEST(eviction_order) {
 
 /* An id that is attached again is another buffer: nothing kept for the old one is used. */
 TEST(attach_and_detach) {
+    uint32_t recordings = 0;
     rig_kernel(1, CODE(add));
     rig_buffer(2, 1024);
     for (uint32_t i = 0; i < 20; i++) {
@@ -119,6 +133,9 @@ TEST(attach_and_detach) {
         x[9] = i;
         add_ok(1, 1, 2, 100);
         BHT_EQ(y[9], i + 100);
+        recordings = i == 0 ? bhi_vk(rig.backend)->recordings.count : recordings;
+        /* What is empty is used again. */
+        BHT_LE(bhi_vk(rig.backend)->recordings.count, recordings + 1);
         if (i % 2 == 0) {
             rig_detach(1);
             rig_begin();

@@ -422,6 +422,35 @@ TEST(what_cannot_be_learned_harms_nothing) {
     BHT_EQ(y[7], 8);
 }
 
+/* Each of several kernels is told about, and one that was destroyed is gone. */
+TEST(kernels_are_made_and_destroyed) {
+    struct {
+        struct bhi_lane_record record;
+        struct bhi_cmd_prepare prepares[2];
+    } job = {.record = {.size = sizeof job, .command_count = 2}};
+    for (uint64_t i = 0; i < 2; i++) {
+        fake_kernel(5 + i, CODE(increment));
+        job.prepares[i] = (struct bhi_cmd_prepare){
+            .header = {.type = BHI_CMD_PREPARE, .size = sizeof job.prepares[i]}, .kernel = 5 + i};
+    }
+    run_ok(&job.record);
+    for (uint64_t i = 0; i < 2; i++) {
+        struct bhi_message message;
+        fake_expect(BHI_MSG_KERNEL_BINDING, &message);
+        fake_expect(BHI_MSG_KERNEL_INFO, &message);
+        BHT_EQ(message.kernel_info.kernel, 5 + i);
+    }
+    const struct bhi_message destroy = {.type = BHI_MSG_KERNEL_DESTROY,
+                                        .kernel_destroy = {.kernel = 6}};
+    fake_send(&destroy, -1, 0);
+    fake_publish(&job.record, 0);
+    char text[BHI_ERROR_TEXT];
+    const struct bhi_result result = harvest_one(text);
+    BHT_EQ(result.status, BH_INVALID_KERNEL);
+    BHT_EQ(result.command_index, 1);
+    BHT_STR_EQ(text, "kernel 6 does not exist");
+}
+
 /* -- a supervisor that is broken ------------------------------------------------------------ */
 
 static void malformed_record(void) {
