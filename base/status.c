@@ -99,6 +99,8 @@ bool bhi_status_from_worker(uint32_t code) {
     case BH_OUT_OF_DEVICE_MEMORY:
     case BH_DEVICE_LOST:
     case BH_VULKAN:
+    case BH_DEVICE_FAULT:
+    case BH_CUDA:
     case BH_LOAD_FAILED:
     case BH_INVALID_KERNEL:
     case BH_COMPILE_FAILED:

@@ -192,7 +192,7 @@ int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct
     bhi_copy_once(&r, &view->results[seq & view->mask], sizeof r);
     if (r.seq != seq || r.executed > 2 ||
         (r.status != BH_OK && !bhi_status_from_worker(r.status)) ||
-        (r.bad_memory && r.status != BH_VULKAN)) {
+        (r.bad_memory && r.status != BH_VULKAN && r.status != BH_CUDA)) {
         return -EPROTO;
     }
     uint64_t now = bhi_now_ns();

@@ -123,6 +123,21 @@ bulkhead_room(worker/vulkan
     transfer.c
     MAY base ipc worker worker/backend worker/compiler worker/guard worker/sandbox worker/spirv
     DEFINE ${backend_defines})
+# The same for CUDA; its driver is found at run time, and nothing of it is needed to build.
+bulkhead_room(worker/cuda
+    SOURCES
+    api.c
+    buffer.c
+    device.c
+    image.c
+    kernel.c
+    memory.c
+    ops.c
+    record.c
+    result.c
+    run.c
+    warm_up.c
+    MAY base ipc worker worker/backend)
 # What a worker does from its first record to its last.
 bulkhead_room(worker/session
     SOURCES
@@ -135,7 +150,7 @@ bulkhead_room(worker/session
     DEFINE ${backend_defines})
 
 set(backend_rooms worker/spirv worker/guard worker/compiler worker/loader worker/backend worker/vulkan
-    worker/session)
+    worker/cuda worker/session)
 bulkhead_room_objects(objects ${backend_rooms})
 add_library(bhi_backend STATIC ${objects})
 target_compile_definitions(bhi_backend PRIVATE VK_NO_PROTOTYPES)

@@ -392,7 +392,8 @@ static bool take_result(struct bhi_worker *worker) {
     if (outcome.status == BH_OUT_OF_DEVICE_MEMORY || outcome.status == BH_DEVICE_LOST) {
         (void)give_up_pool(worker);
     }
-    if (outcome.status == BH_DEVICE_LOST && worker->core.life.loss == BHI_LOSS_NONE) {
+    if ((outcome.status == BH_DEVICE_LOST || outcome.status == BH_DEVICE_FAULT) &&
+        worker->core.life.loss == BHI_LOSS_NONE) {
         worker->core.life.loss = BHI_LOSS_REPORTED;
     }
     note_time(worker, &outcome);

@@ -113,7 +113,8 @@ static bool ended_its_worker(const struct bhi_submission *submission, const bh_v
     if (!core) {
         return false;
     }
-    if (verdict->status == BH_DEVICE_LOST && core->life.state != BHI_BURIED) {
+    if ((verdict->status == BH_DEVICE_LOST || verdict->status == BH_DEVICE_FAULT) &&
+        core->life.state != BHI_BURIED) {
         /* A worker whose device is lost reports that as a result before it ends, so it is not dead
          * yet. If several submissions end DEVICE_LOST, the first is the culprit. */
         const bool first = core->life.loss < BHI_LOSS_BLAMED;

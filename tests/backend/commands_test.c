@@ -15,28 +15,6 @@ static void open_with_kernels(void) {
 
 BHT_AT_START(bht_around(open_with_kernels, NULL))
 
-TEST(copy_and_fill) {
-    uint8_t *a = rig_buffer(1, 1001);
-    uint8_t *b = rig_buffer(2, 1001);
-    for (int i = 0; i < 1001; i++) {
-        a[i] = (uint8_t)i;
-    }
-    rig_begin();
-    rig_copy(1, 1, 2, 3, 997); /* odd offsets and sizes */
-    rig_fill(2, 16, 8, 0xa1b2c3d4);
-    rig_copy(1, 0, 1, 900, 100); /* in one buffer, apart */
-    rig_run_ok();
-    for (int i = 0; i < 1001; i++) {
-        uint8_t expected = i >= 3 && i < 1000 ? (uint8_t)(i - 2) : 0;
-        if (i >= 16 && i < 24) {
-            static const uint8_t word[4] = {0xd4, 0xc3, 0xb2, 0xa1};
-            expected = word[i % 4];
-        }
-        BHT_EQ(b[i], expected);
-        BHT_EQ(a[i], i >= 900 && i < 1000 ? (uint8_t)(i - 900) : (uint8_t)i);
-    }
-}
-
 /* Barriers that the record just run has needed. */
 static uint64_t run_counting(void) {
     uint64_t before = bhi_vk(rig.backend)->barriers;
@@ -115,29 +93,6 @@ TEST(independent_commands_are_not) {
                      NULL, 0);
     }
     BHT_EQ(run_counting(), 0);
-}
-
-/* What one record writes the next one reads, whether they share a vkQueueSubmit or not. */
-TEST(records_are_ordered) {
-    for (int merged = 0; merged < 2; merged++) {
-        open_with_kernels();
-        uint32_t *a = rig_buffer(1, 1024);
-        uint32_t *b = rig_buffer(2, 1024);
-        for (uint32_t i = 0; i < 40; i++) {
-            rig_begin();
-            rig_add(ADD, 1 + i % 2, 2 - i % 2, 1);
-            if (!merged) {
-                rig_run_ok();
-            }
-        }
-        if (merged) {
-            rig_run_ok();
-        }
-        for (int i = 0; i < 256; i++) {
-            BHT_EQ(a[i], 40);
-            BHT_EQ(b[i], 39);
-        }
-    }
 }
 
 /* -- memory that the device reads through a copy of the host ---------------------------------- */

@@ -1,7 +1,7 @@
 #include "rig.h"
 
 #include "base/memfd.h"
-#include "worker/vulkan/backend.h"
+#include "worker/backend/ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ void rig_open(const struct rig_options *options) {
     rig.markers = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     BHT_NE(rig.markers, MAP_FAILED);
     const struct bhi_backend_config config = {
-        .ops = &bhi_vulkan,
+        .ops = rig_ops,
         .entry = rig_entry(),
         .markers = options->no_markers ? NULL : rig.markers,
         .max_pipelines = options->max_pipelines,
@@ -39,20 +39,19 @@ void rig_open_usual(void) {
     rig_open(NULL);
 }
 
-bool rig_is_lavapipe(void) {
-    const struct bhi_vk_device *device = &bhi_vk(rig.backend)->device;
-    VkPhysicalDeviceDriverProperties driver = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
-    VkPhysicalDeviceProperties2 properties = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &driver};
-    device->api.GetPhysicalDeviceProperties2(device->physical, &properties);
-    return driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
-}
-
 static void assert_layer_silent(void) {
     if (rig_layer_messages() != 0) {
         BHT_FAIL("%u messages of the validation layer, the last: %s", rig_layer_messages(),
                  rig_layer_text());
+    }
+}
+
+static void forget(const struct rig_buffer *buffer) {
+    if (buffer->data) {
+        munmap(buffer->data, bhi_page_round(buffer->size));
+    }
+    if (buffer->fd >= 0) {
+        close(buffer->fd);
     }
 }
 
@@ -65,8 +64,7 @@ void rig_close(void) {
     }
     bhi_backend_destroy(rig.backend);
     for (size_t i = 0; i < rig.buffer_count; i++) {
-        munmap(rig.buffers[i].data, bhi_page_round(rig.buffers[i].size));
-        close(rig.buffers[i].fd);
+        forget(&rig.buffers[i]);
     }
     for (size_t i = 0; i < RIG_RECORDS; i++) {
         free(rig.records[i]);
@@ -104,18 +102,36 @@ static struct rig_buffer *find(uint64_t id) {
     return NULL;
 }
 
+static void add(uint64_t id, uint64_t size, void *data, int fd) {
+    BHT_LT(rig.buffer_count, RIG_BUFFERS);
+    rig.buffers[rig.buffer_count++] = (struct rig_buffer){id, size, data, fd};
+}
+
 void *rig_buffer(uint64_t id, uint64_t size) {
     int fd = bhi_memfd_create("test", size, 0);
     BHT_GE(fd, 0);
     void *data = mmap(NULL, bhi_page_round(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     BHT_NE(data, MAP_FAILED);
     rig_detach(id);
-    BHT_LT(rig.buffer_count, RIG_BUFFERS);
-    rig.buffers[rig.buffer_count++] = (struct rig_buffer){id, size, data, fd};
+    add(id, size, data, fd);
     int copy = dup(fd);
     BHT_GE(copy, 0);
     bhi_backend_attach(rig.backend, id, copy, size, BHI_ATTACH_WRITE);
     return data;
+}
+
+void rig_make(uint64_t id, uint64_t size) {
+    rig_detach(id);
+    int fd = bhi_backend_make(rig.backend, id, size);
+    BHT_GE(fd, 0);
+    add(id, size, NULL, fd);
+}
+
+void rig_import(uint64_t id, uint64_t made) {
+    const struct rig_buffer buffer = *find(made);
+    rig_detach(id);
+    bhi_backend_import(rig.backend, id, dup(buffer.fd), buffer.size);
+    add(id, buffer.size, NULL, -1);
 }
 
 void rig_attach_again(uint64_t id, enum bhi_attach access) {
@@ -130,8 +146,7 @@ void rig_detach(uint64_t id) {
     struct rig_buffer *buffer = find(id);
     if (buffer) {
         bhi_backend_detach(rig.backend, id);
-        munmap(buffer->data, bhi_page_round(buffer->size));
-        close(buffer->fd);
+        forget(buffer);
         *buffer = rig.buffers[--rig.buffer_count];
     }
 }
@@ -144,6 +159,7 @@ void rig_kernel_entry(uint64_t id, const uint32_t *code, size_t bytes, const cha
         .code_bytes = bytes,
         .trusted = rig.trusted,
     };
+    info.format = rig_format;
     snprintf(info.entry, sizeof info.entry, "%s", entry);
     snprintf(info.name, sizeof info.name, "k%llu", (unsigned long long)id);
     bhi_backend_kernel_create(rig.backend, &info, code, constants, constant_count);
@@ -197,6 +213,10 @@ void rig_dispatch(uint64_t kernel, uint32_t x, uint32_t y, uint32_t z,
     dispatch->groups_x = x;
     dispatch->groups_y = y;
     dispatch->groups_z = z;
+    dispatch->block_x = rig_block[0];
+    dispatch->block_y = rig_block[1];
+    dispatch->block_z = rig_block[2];
+    dispatch->shared_bytes = rig.shared_bytes;
     dispatch->binding_count = (uint32_t)count;
     dispatch->push_size = push_size;
     struct bhi_cmd_binding *out = (void *)(dispatch + 1);
@@ -217,10 +237,6 @@ void rig_dispatch(uint64_t kernel, uint32_t x, uint32_t y, uint32_t z,
     if (push_size > 0) {
         memcpy(out + count, push, push_size);
     }
-}
-
-void rig_add(uint64_t kernel, uint64_t from, uint64_t to, uint32_t c) {
-    rig_dispatch(kernel, 4, 1, 1, BINDINGS(READ(0, from), WRITE(1, to)), &c, sizeof c);
 }
 
 void rig_one(uint64_t kernel, const struct rig_binding *bindings, size_t count) {

@@ -39,16 +39,27 @@ extern struct rig {
     struct bhi_lane_record *records[RIG_RECORDS];
     size_t record_count;
     uint64_t seq;
-    bool trusted; /* kernels that are made from now on */
-    bool image;   /* likewise: they are CUDA images */
+    bool trusted;          /* kernels that are made from now on */
+    uint32_t shared_bytes; /* of dispatches from now on */
+    bool image;            /* likewise: they are CUDA images */
     struct bhi_result results[RIG_RECORDS];
     struct bhi_error errors[RIG_RECORDS];
     struct bhi_msg_kernel_binding bindings[256]; /* of the last rig_reflection() */
 } rig;
 
-/* rig_vulkan.c */
+/* rig_vulkan.c or rig_cuda.c: which backend, and the kernels that tests for each of them use. */
+extern const struct bhi_backend_ops *const rig_ops;
+extern const uint32_t rig_block[3]; /* of each dispatch */
+extern const uint32_t rig_format;   /* of each kernel */
 bhi_entry rig_entry(void);
 extern const char *const rig_layers[];
+/* Adds |c| to 256 words of |from|, into |to|. */
+void rig_add_kernel(uint64_t id);
+void rig_add(uint64_t kernel, uint64_t from, uint64_t to, uint32_t c);
+/* Adds 1 to the first word. */
+void rig_increment_kernel(uint64_t id);
+void rig_increment(uint64_t kernel, uint64_t buffer);
+/* rig_vulkan.c */
 /* For code that does not ask for layers itself. */
 void rig_force_layer(void);
 /* Messages of the layer since the last reset; the text of the last one. */
@@ -87,6 +98,9 @@ struct bhi_backend_counts rig_counts(void);
 
 /* Makes a sealed memfd, attaches it, and returns our own mapping of it. */
 void *rig_buffer(uint64_t id, uint64_t size);
+/* Device memory, made here, or imported as another worker does. */
+void rig_make(uint64_t id, uint64_t size);
+void rig_import(uint64_t id, uint64_t made);
 /* Attaches its memory once more: as something that is only read, or not any more. */
 void rig_attach_again(uint64_t id, enum bhi_attach access);
 void rig_detach(uint64_t id);
@@ -111,8 +125,6 @@ struct rig_binding {
 void rig_dispatch(uint64_t kernel, uint32_t x, uint32_t y, uint32_t z,
                   const struct rig_binding *bindings, size_t count, const void *push,
                   uint32_t push_size);
-/* kernels/add.comp, over 256 words. */
-void rig_add(uint64_t kernel, uint64_t from, uint64_t to, uint32_t c);
 /* A record of one workgroup, without push constants. */
 void rig_one(uint64_t kernel, const struct rig_binding *bindings, size_t count);
 void rig_copy(uint64_t src, uint64_t src_offset, uint64_t dst, uint64_t dst_offset, uint64_t bytes);

@@ -3,6 +3,7 @@
 #include "tests/harness/noise.h"
 
 #include "worker/sandbox/driver.h"
+#include "worker/vulkan/backend.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -160,4 +161,36 @@ static void pin_libraries(void) {
 bhi_entry rig_entry(void) {
     pin_libraries();
     return (bhi_entry)get;
+}
+
+bool rig_is_lavapipe(void) {
+    const struct bhi_vk_device *device = &bhi_vk(rig.backend)->device;
+    VkPhysicalDeviceDriverProperties driver = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &driver};
+    device->api.GetPhysicalDeviceProperties2(device->physical, &properties);
+    return driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
+}
+
+/* -- the kernels of tests for every backend ------------------------------------------------- */
+
+const struct bhi_backend_ops *const rig_ops = &bhi_vulkan;
+const uint32_t rig_block[3];
+const uint32_t rig_format = 1;
+
+void rig_add_kernel(uint64_t id) {
+    rig_kernel(id, CODE(add));
+}
+
+void rig_increment_kernel(uint64_t id) {
+    rig_kernel(id, CODE(increment));
+}
+
+void rig_add(uint64_t kernel, uint64_t from, uint64_t to, uint32_t c) {
+    rig_dispatch(kernel, 4, 1, 1, BINDINGS(READ(0, from), WRITE(1, to)), &c, sizeof c);
+}
+
+void rig_increment(uint64_t kernel, uint64_t buffer) {
+    rig_dispatch(kernel, 1, 1, 1, BINDINGS(BOTH(0, buffer)), NULL, 0);
 }

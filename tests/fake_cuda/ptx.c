@@ -18,8 +18,10 @@
 #include "endless.cubin.h"
 #include "fill.cubin.h"
 #include "hang.cubin.h"
+#include "increment.cubin.h"
 #include "null_read.cubin.h"
 #include "saxpy.cubin.h"
+#include "shared_sum.cubin.h"
 #include "trap.cubin.h"
 #include "warm_up.cubin.h"
 #include "wild_write.cubin.h"
@@ -31,10 +33,20 @@ static const struct {
     const unsigned char *cubin;
 } bodies[] = {
 #define ROW(name, kernel) {#name, #kernel, fake_cubin_##kernel}
-    ROW(add, add),         ROW(assert, assert),         ROW(bulkhead_warm_up, warm_up),
-    ROW(counter, counter), ROW(endless, endless),       ROW(fill, fill),
-    ROW(hang, hang),       ROW(illegal, null_read),     ROW(saxpy, saxpy),
-    ROW(trap, trap),       ROW(wild_write, wild_write),
+    ROW(add, add),
+    ROW(assert, assert),
+    ROW(bulkhead_warm_up, warm_up),
+    ROW(counter, counter),
+    ROW(endless, endless),
+    ROW(fill, fill),
+    ROW(hang, hang),
+    ROW(illegal, null_read),
+    ROW(saxpy, saxpy),
+    ROW(trap, trap),
+    ROW(wild_write, wild_write),
+    ROW(increment, increment),
+    ROW(null_read, null_read),
+    ROW(shared_sum, shared_sum),
 #undef ROW
 };
 
@@ -149,6 +161,11 @@ static CUresult read_module(struct reader *reader) {
             next(reader);
         } else if (accept(reader, ".address_size")) {
             FAKE_REQUIRE(accept(reader, "64"), INVALID_PTX);
+        } else if (accept(reader, ".extern")) { /* shared memory of the launch */
+            while (!accept(reader, ";")) {
+                FAKE_REQUIRE(reader->token[0] != '\0', INVALID_PTX);
+                next(reader);
+            }
         } else if (!accept(reader, ".visible")) {
             FAKE_REQUIRE(accept(reader, ".entry"), INVALID_PTX);
             FAKE_CHECK(read_entry(reader));

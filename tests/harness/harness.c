@@ -282,10 +282,12 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
         bht_poll_pause();
         after = bht_count_self();
     }
-    check_left("descriptors", before.descriptors, after.descriptors);
+    const unsigned flags = test->flags ? test->flags : default_flags;
+    if ((flags & BHT_ALLOW_DESCRIPTORS) == 0) {
+        check_left("descriptors", before.descriptors, after.descriptors);
+    }
     check_left("children", before.children, after.children);
     check_left("blocks of memory", before.blocks, after.blocks);
-    const unsigned flags = test->flags ? test->flags : default_flags;
     if ((flags & BHT_ALLOW_THREADS) == 0 && !BHT_TSAN) {
         check_left("threads", before.threads, after.threads);
     }

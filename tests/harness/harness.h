@@ -60,6 +60,7 @@ enum bht_flags {
      * purpose (an allocator's arena, a driver's thread): say why beside it. */
     BHT_ALLOW_MAPPINGS = 1u << 0,
     BHT_ALLOW_THREADS = 1u << 1,
+    BHT_ALLOW_DESCRIPTORS = 1u << 2, /* as a GPU's driver keeps */
 };
 
 struct bht_test {
@@ -245,7 +246,7 @@ struct bht_counts {
 
 struct bht_counts bht_count_self(void);
 size_t bht_heap_blocks(void) __attribute__((weak)); /* heap.c */
-size_t bht_count_descriptors(pid_t pid); /* 0 where it cannot be seen */
+size_t bht_count_descriptors(pid_t pid);            /* 0 where it cannot be seen */
 size_t bht_count_children(pid_t pid);
 /* All processes below |pid| (not itself), zombies left out. */
 size_t bht_count_descendants(pid_t pid);

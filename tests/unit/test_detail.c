@@ -99,13 +99,14 @@ static const char *const sentences[] = {
     [BH_REASON_BINDING_UNKNOWN] = "NAME was given, but kernel \"TEXT\" does not use it",
     [BH_REASON_BINDING_MISSING] = "NAME of kernel \"TEXT\" was not given",
     [BH_REASON_BINDING_TWICE] = "NAME of kernel \"TEXT\" was given twice",
+    [BH_REASON_PARAMETER_BYTES] =
+        "NAME of kernel \"TEXT\" has 7 bytes, so it is no pointer to a buffer",
     [BH_REASON_BINDING_WRITTEN] =
         "NAME of kernel \"TEXT\" is bound for reading, but the kernel writes to it: bind it for "
         "writing, or declare it readonly in the kernel",
     [BH_REASON_BINDING_READONLY] =
         "NAME of kernel \"TEXT\" is bound for overwriting, but the kernel declares it readonly",
     [BH_REASON_BUFFER_ACCESS] = "buffer 7 is TEXT",
-    [BH_REASON_COPY_OVERLAPS] = "the copy's source and destination overlap",
     [BH_REASON_PUSH_BYTES] = "kernel \"NAME\" takes 5000000 bytes of push constants, 7 were given",
     [BH_REASON_BINDING_KIND] = "NAME is TEXT",
     [BH_REASON_NOT_VALID] = "not valid SPIR-V: TEXT",

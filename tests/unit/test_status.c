@@ -59,6 +59,8 @@ TEST(test_values_are_fixed) {
     BHT_EQ(BH_STREAM_FAILED, 50);
     BHT_EQ(BH_LOOP_LIMIT, 51);
     BHT_EQ(BH_QUARANTINED, 52);
+    BHT_EQ(BH_DEVICE_FAULT, 53);
+    BHT_EQ(BH_CUDA, 54);
 }
 
 TEST(test_unknown) {

@@ -1,5 +1,7 @@
 #include "worker/backend/answers.h"
 
+#include "worker/backend/ops.h"
+
 #include <bulkhead/bulkhead.h>
 
 void bhi_answer_good(const struct bhi_answers *a, size_t place, uint64_t now_ns) {
@@ -44,20 +46,29 @@ bool bhi_record_has_work(const struct bhi_lane_record *record) {
     return command;
 }
 
+bool bhi_buffer_check(const struct bhi_backend *backend, uint64_t id, const struct bhi_error *of_it,
+                      bool writes, bool writable, struct bhi_error *error) {
+    if (!of_it && backend->starved) { /* it was given, and there was no memory for its entry: the
+                                       * submission is not to blame */
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a buffer");
+    } else if (!of_it) {
+        BHI_ERROR(error, BH_REASON_BUFFER_ACCESS, NULL, .value = id, .text = "not attached");
+    } else if (of_it->status != BH_OK) {
+        *error = *of_it;
+    } else if (writes && !writable) { /* a write would go to a copy and be lost */
+        BHI_ERROR(error, BH_REASON_BUFFER_ACCESS, NULL, .value = id,
+                  .text = "attached for reading only");
+    } else {
+        return true;
+    }
+    return false;
+}
+
 bool bhi_range_check(uint64_t size, const char *what, uint64_t offset, uint64_t bytes,
                      struct bhi_error *error) {
     if (offset > size || bytes > size - offset) {
         BHI_ERROR(error, BH_REASON_BINDING_RANGE, what, .value = offset + bytes, .limit = size,
                   .subject = BH_SUBJECT_BUFFER);
-        return false;
-    }
-    return true;
-}
-
-bool bhi_copy_check(const struct bhi_cmd_copy *copy, struct bhi_error *error) {
-    if (copy->src == copy->dst && copy->src_offset < copy->dst_offset + copy->bytes &&
-        copy->dst_offset < copy->src_offset + copy->bytes) {
-        BHI_ERROR(error, BH_REASON_COPY_OVERLAPS);
         return false;
     }
     return true;

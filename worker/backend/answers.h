@@ -26,10 +26,12 @@ void bhi_answer_lost(const struct bhi_answers *answers, const struct bhi_batch *
                      const struct bhi_markers *markers, const struct bhi_error *loss);
 /* Does the record have work for the device? A record that only prepares kernels has none. */
 bool bhi_record_has_work(const struct bhi_lane_record *record);
+/* May a command use the buffer |id|, and write it? |of_it| is the buffer's error, NULL if there is no such
+ * buffer. Otherwise fills *error. */
+bool bhi_buffer_check(const struct bhi_backend *backend, uint64_t id, const struct bhi_error *of_it,
+                      bool writes, bool writable, struct bhi_error *error);
 /* Is the range inside a buffer of |size| bytes? Otherwise fills *error. |what| uses it. */
 bool bhi_range_check(uint64_t size, const char *what, uint64_t offset, uint64_t bytes,
                      struct bhi_error *error);
-/* Do the two ranges of a copy inside one buffer not overlap? Otherwise fills *error. */
-bool bhi_copy_check(const struct bhi_cmd_copy *copy, struct bhi_error *error);
 
 #endif

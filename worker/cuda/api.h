@@ -206,6 +206,11 @@ typedef struct CUmemAccessDesc {
 typedef CUresult (*bhi_cuda_entry)(const char *name, void **out, int version, uint64_t flags,
                                    int *status);
 
+/* Finds all functions. Returns the name of one that the driver does not have, and in *out_since the
+ * version of CUDA that has it; or NULL. */
+struct bhi_cuda_api;
+const char *bhi_cuda_find(struct bhi_cuda_api *api, bhi_cuda_entry entry, int *out_since);
+
 struct bhi_cuda_api {
 #define BHI_CUDA_FIELD(name, since, parameters) CUresult(*name) parameters;
     BHI_CUDA_FUNCTIONS(BHI_CUDA_FIELD)

@@ -23,23 +23,8 @@ bool bhi_recorder_depend(struct bhi_recorder *r, struct bhi_pointers *list, void
 
 struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, bool writes) {
     struct bhi_vk_buffer *buffer = bhi_map_get(&r->backend->buffers, id);
-    if (!buffer) {
-        /* If the buffer was given and there was no memory for it, the submission is not to
-         * blame. */
-        if (r->backend->base.starved) {
-            BHI_ERROR(r->error, BH_REASON_HOST_MEMORY, NULL, .text = "a buffer");
-        } else {
-            BHI_ERROR(r->error, BH_REASON_BUFFER_ACCESS, NULL, .value = id, .text = "not attached");
-        }
-        return NULL;
-    }
-    if (buffer->error.status != BH_OK) {
-        *r->error = buffer->error;
-        return NULL;
-    }
-    if (writes && !buffer->writable) { /* a write would go to the copy and be lost */
-        BHI_ERROR(r->error, BH_REASON_BUFFER_ACCESS, NULL, .value = id,
-                  .text = "attached for reading only");
+    if (!bhi_buffer_check(&r->backend->base, id, buffer ? &buffer->error : NULL, writes,
+                          buffer && buffer->writable, r->error)) {
         return NULL;
     }
     return bhi_recorder_depend(r, &r->uses->buffers, buffer, &buffer->stamp) ? buffer : NULL;

@@ -328,8 +328,7 @@ static bool record_copy(struct bhi_recorder *r, const struct bhi_cmd_copy *copy)
     struct bhi_vk_buffer *dst = src ? bhi_recorder_buffer(r, copy->dst, true) : NULL;
     if (!dst ||
         !bhi_range_check(src->size, "copy source", copy->src_offset, copy->bytes, r->error) ||
-        !bhi_range_check(dst->size, "copy destination", copy->dst_offset, copy->bytes, r->error) ||
-        !bhi_copy_check(copy, r->error)) {
+        !bhi_range_check(dst->size, "copy destination", copy->dst_offset, copy->bytes, r->error)) {
         return false;
     }
     const uint64_t src_end = copy->src_offset + copy->bytes;

@@ -1,0 +1,289 @@
+/* What only the CUDA backend does: C1 to C3 (docs/cuda.md), images, parameters, faults. */
+#include "rig_cuda.h"
+
+BHT_AT_START(bht_around(rig_open_usual, NULL))
+
+enum { ADD = 1, WILD, SUM };
+
+static struct bhi_cuda_backend *cuda(void) {
+    return bhi_cuda_of(rig.backend);
+}
+
+static struct bhi_cuda_buffer *buffer(uint64_t id) {
+    return bhi_map_get(&cuda()->buffers, id);
+}
+
+/* A kernel that writes to |address|, in a record that declares to write |declared|. */
+static void write_wildly(uint64_t address, uint64_t declared) {
+    const struct {
+        uint64_t address;
+        uint32_t value;
+    } push = {address, 0xbad};
+    rig_begin();
+    rig_fill(declared, 0, 4, 1);
+    rig_dispatch(WILD, 1, 1, 1, NULL, 0, &push, 12);
+}
+
+static void expect_fault(uint32_t command) {
+    BHT_TRUE(!rig_run());
+    BHT_EQ(rig.results[0].status, BH_DEVICE_FAULT);
+    BHT_EQ(rig.results[0].executed, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(rig.results[0].command_index, command);
+    const char *line = bhi_error_line(&rig.errors[0]);
+    if (!strstr(line, "CUDA_ERROR_ILLEGAL_ADDRESS") || !strstr(line, "in kernel \"k2\"")) {
+        BHT_FAIL("%s", line);
+    }
+}
+
+/* C1: what the record does not declare to write cannot be written, wherever it is. (A process in which a
+ * kernel has faulted gets no second context: each of these is a test of its own.) */
+enum where { READ_IN_HOST, WRITABLE_IN_HOST, ON_DEVICE, IMPORTED, WRITTEN_BEFORE };
+
+static void cannot_be_written(enum where where) {
+    rig_add_kernel(ADD);
+    rig_ptx_kernel(WILD, "wild_write");
+    uint32_t *host = rig_buffer(1, 4096);
+    host[0] = 42;
+    rig_buffer(2, 4096);
+    rig_make(3, 4096);
+    rig_make(4, 4096);
+    rig_import(5, 4);
+    if (where == READ_IN_HOST) {
+        rig_attach_again(1, BHI_ATTACH_READ);
+    }
+    rig_begin();
+    rig_add(ADD, 1, 2, 0); /* 1 is registered, and 2 has a stage */
+    rig_begin();
+    rig_add(ADD, 1, 3, 0);
+    rig_run_ok();
+    const uint64_t address = where <= WRITABLE_IN_HOST ? buffer(1)->registered
+                             : where == ON_DEVICE      ? buffer(4)->memory.address
+                             : where == IMPORTED       ? buffer(5)->memory.address
+                                                       : buffer(3)->memory.address;
+    write_wildly(address, where == WRITTEN_BEFORE ? 4 : 3);
+    expect_fault(1);
+    BHT_EQ(host[0], 42);
+}
+
+TEST(c1_a_kernel_cannot_write_what_it_reads_in_the_host) {
+    cannot_be_written(READ_IN_HOST);
+}
+TEST(c1_a_kernel_cannot_write_what_others_write_in_the_host) {
+    cannot_be_written(WRITABLE_IN_HOST);
+}
+TEST(c1_a_kernel_cannot_write_other_device_memory) {
+    cannot_be_written(ON_DEVICE);
+}
+TEST(c1_a_kernel_cannot_write_memory_of_another_worker) {
+    cannot_be_written(IMPORTED);
+}
+TEST(c1_a_kernel_cannot_write_what_an_earlier_one_wrote) {
+    cannot_be_written(WRITTEN_BEFORE);
+}
+
+/* C1, the other way: what is declared can be written, also through a raw pointer. */
+TEST(c1_what_is_declared_can_be_written) {
+    rig_ptx_kernel(WILD, "wild_write");
+    uint32_t *host = rig_buffer(1, 4096);
+    rig_make(3, 4096);
+    write_wildly(buffer(3)->memory.address + 8, 3);
+    rig_copy(3, 0, 1, 0, 16);
+    rig_run_ok();
+    BHT_EQ(host[0], 1);
+    BHT_EQ(host[2], 0xbad);
+}
+
+/* Changing what is writable costs calls: records that write the same, in a batch or one after the
+ * other, make none. */
+TEST(c1_access_changes_only_with_what_is_written) {
+    rig_add_kernel(ADD);
+    rig_buffer(1, 4096);
+    rig_make(2, 4096);
+    rig_make(3, 4096);
+    for (uint64_t to = 2; to <= 3; to++) {
+        for (int i = 0; i < 2; i++) {
+            rig_begin();
+            rig_add(ADD, 1, to, 1);
+            rig_begin();
+            rig_add(ADD, 1, to, 2);
+            rig_run_ok();
+            BHT_EQ(cuda()->writable.count, 1);
+            BHT_EQ(buffer(2)->memory.writable, to == 2);
+            BHT_EQ(buffer(3)->memory.writable, to == 3);
+        }
+    }
+    rig_begin(); /* without a kernel it may stay as it is */
+    rig_copy(2, 0, 1, 0, 4096);
+    rig_run_ok();
+    BHT_TRUE(buffer(3)->memory.writable);
+    rig_begin();
+    rig_fill(2, 0, 4, 1);
+    rig_run_ok();
+    BHT_TRUE(!buffer(3)->memory.writable);
+    rig_detach(2);
+    BHT_EQ(cuda()->writable.count, 0);
+}
+
+/* Host memory that a kernel writes in part keeps the rest, and gets nothing of a record that fails. */
+TEST(outputs_in_the_host_are_staged) {
+    rig_add_kernel(ADD);
+    rig_ptx_kernel(WILD, "wild_write");
+    uint32_t *from = rig_buffer(1, 4096), *to = rig_buffer(2, 8192);
+    for (uint32_t i = 0; i < 1024; i++) {
+        from[i] = i;
+        to[i] = to[1024 + i] = 5;
+    }
+    const uint32_t push[2] = {100, 256};
+    rig_begin();
+    rig_dispatch(ADD, 4, 1, 1,
+                 BINDINGS(READ(0, 1), {.binding = 1,
+                                       .buffer = 2,
+                                       .access = BH_ACCESS_READ_WRITE,
+                                       .offset = 1024,
+                                       .size = 4096}),
+                 push, sizeof push);
+    rig_fill(2, 8000, 4, 9);
+    rig_copy(2, 1024, 2, 0, 16);
+    rig_run_ok();
+    for (uint32_t i = 0; i < 2048; i++) {
+        const bool added = i >= 256 && i < 512;
+        BHT_EQ(to[i], i < 4 ? 100 + i : added ? 100 + i - 256 : i == 2000 ? 9 : 5);
+    }
+    rig_begin();
+    rig_fill(2, 0, 8192, 1);
+    const uint32_t null[3] = {0, 0, 1};
+    rig_dispatch(WILD, 1, 1, 1, NULL, 0, null, sizeof null);
+    expect_fault(1);
+    BHT_EQ(to[0], 100);
+    BHT_EQ(to[2047], 5);
+}
+
+/* E11: of a batch that faults, what ended before is good, and what did not begin is not executed. */
+TEST(e11_a_fault_is_blamed_on_its_record) {
+    rig_ptx_kernel(WILD, "wild_write");
+    rig_make(3, 4096);
+    const uint64_t good = buffer(3)->memory.address;
+    write_wildly(good, 3);
+    rig_run_ok();
+    write_wildly(good, 3);
+    write_wildly(8, 3);
+    write_wildly(good, 3);
+    BHT_TRUE(!rig_run());
+    BHT_EQ(rig.results[0].status, BH_OK);
+    BHT_EQ(rig.results[1].status, BH_DEVICE_FAULT);
+    BHT_EQ(rig.results[1].executed, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(rig.results[1].command_index, 1);
+    BHT_EQ(rig.results[2].status, BH_DEVICE_LOST);
+    BHT_EQ(rig.results[2].executed, BH_EXECUTED_NO);
+    write_wildly(good, 3); /* and nothing runs any more */
+    BHT_TRUE(!rig_run());
+    BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
+}
+
+static void has_the_drivers_name(const char *kernel, size_t bound, const char *text) {
+    rig_ptx_kernel(1, kernel);
+    rig_make(3, 4096);
+    rig_begin();
+    const struct rig_binding binding = WRITE(0, 3);
+    rig_dispatch(1, 1, 1, 1, &binding, bound, NULL, 0);
+    BHT_TRUE(!rig_run());
+    BHT_EQ(rig.results[0].status, BH_DEVICE_FAULT);
+    BHT_EQ(rig.results[0].command_index, 0);
+    if (!strstr(bhi_error_line(&rig.errors[0]), text)) {
+        BHT_FAIL("%s", bhi_error_line(&rig.errors[0]));
+    }
+}
+
+TEST(an_illegal_read_has_the_drivers_name) {
+    has_the_drivers_name("null_read", 1, "CUDA_ERROR_ILLEGAL_ADDRESS");
+}
+TEST(a_trap_has_the_drivers_name) {
+    has_the_drivers_name("trap", 0, "CUDA_ERROR_");
+}
+
+TEST(dynamic_shared_memory) {
+    rig_ptx_kernel(SUM, "shared_sum");
+    uint32_t *x = rig_buffer(1, 1024), *sums = rig_buffer(2, 16);
+    for (uint32_t i = 0; i < 256; i++) {
+        x[i] = i;
+    }
+    static const uint32_t shared[] = {256, 100000, 256};
+    for (size_t i = 0; i < BHT_COUNT(shared); i++) {
+        rig.shared_bytes = shared[i];
+        rig_begin();
+        rig_dispatch(SUM, 4, 1, 1, BINDINGS(READ(0, 1), WRITE(1, 2)), NULL, 0);
+        rig_run_ok();
+        BHT_EQ(sums[0], 64 * 63 / 2);
+        BHT_EQ(sums[3], 64 * 63 / 2 + 64 * 192);
+    }
+    rig.shared_bytes = 1u << 20;
+    rig_begin();
+    rig_dispatch(SUM, 4, 1, 1, BINDINGS(READ(0, 1), WRITE(1, 2)), NULL, 0);
+    rig_run_fails(BH_LIMIT_EXCEEDED, 0, "bytes of shared memory: 1048576");
+}
+
+TEST(bad_images_are_refused) {
+    static const char newer[] = ".version 99.0\n.target sm_60\n.address_size 64\n";
+    static const char nonsense[] = ".version 6.0\n.target sm_60\n.address_size 64\nhello\n";
+    static const char no_entry[] = ".version 6.0\n.target sm_60\n.address_size 64\n";
+    static const char words[] = "float main() { return 1; }";
+    static const char elf[] = "\177ELF";
+    static const char binary[] = "\0\1\2\3\4\5\6\7";
+    static const struct {
+        const char *image;
+        size_t size;
+        const char *text;
+    } cases[] = {
+        {newer, sizeof newer, "newer than this driver (CUDA_ERROR_UNSUPPORTED_PTX_VERSION)"},
+        {nonsense, sizeof nonsense, "its PTX is not valid (CUDA_ERROR_INVALID_PTX): ptxas"},
+        {no_entry, sizeof no_entry, "its image has no entry point \"add\""},
+        {words, sizeof words, "there is no .version in it"},
+        {elf, sizeof elf, "cut short in the header of its ELF file"},
+        {binary, sizeof binary, "neither PTX text, a cubin nor a fat binary"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        rig_kernel_entry(1, (const uint32_t *)(const void *)cases[i].image, cases[i].size, "add",
+                         NULL, 0);
+        for (int twice = 0; twice < 2; twice++) { /* the error is kept */
+            rig_begin();
+            rig_prepare(1);
+            rig_run_fails(BH_INVALID_KERNEL, 0, cases[i].text);
+        }
+    }
+}
+
+TEST(parameters_are_named_by_position) {
+    rig_add_kernel(ADD);
+    rig_buffer(1, 1024);
+    rig_buffer(2, 1024);
+    rig_begin();
+    rig_prepare(ADD);
+    rig_run_ok();
+    const struct bhi_msg_kernel_info info = rig_reflection();
+    static const uint32_t sizes[] = {8, 8, 4, 4};
+    BHT_EQ(info.bindings, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        BHT_EQ(rig.bindings[i].binding, i);
+        BHT_EQ(rig.bindings[i].kind, BH_BINDING_PARAMETER);
+        BHT_EQ(rig.bindings[i].count, sizes[i]);
+    }
+    rig_no_reflection();
+    const uint32_t push[3] = {0, 256, 0};
+    static const struct {
+        struct rig_binding second;
+        uint32_t push_bytes;
+        const char *text;
+    } cases[] = {
+        {WRITE(2, 2), 4, "parameter 2 of kernel \"k1\" has 4 bytes"},
+        {WRITE(4, 2), 8, "parameter 4 was given, but kernel \"k1\" does not use it"},
+        {{.set = 1, .binding = 1, .buffer = 2, .access = 3}, 8, "set 1 binding 1 was given"},
+        {WRITE(1, 2), 12, "takes 8 bytes of push constants, 12 were given"},
+        {WRITE(1, 99), 8, "buffer 99 is not attached, and bound as parameter 1"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        rig_begin();
+        rig_dispatch(ADD, 1, 1, 1, BINDINGS(READ(0, 1), cases[i].second), push,
+                     cases[i].push_bytes);
+        rig_run_fails(BH_BINDING_MISMATCH, 0, cases[i].text);
+    }
+}
