@@ -1,12 +1,13 @@
 /* Writes seeds for the fuzz targets, and their dictionaries, from the tables:
  *     make_corpus FOLDER     makes FOLDER/KIND and FOLDER/KIND.dict
  * KIND: wire, record, safetensors, npy, expression, cache_envelope, inspection, job,
- * history, feed. */
+ * history, feed, image. */
 #include "../tests/proto/sample.h"
 #include "ipc/commands.h"
 #include "ipc/inspection.h"
 #include "worker/opener/cache_envelope.h"
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,6 +272,40 @@ static void safetensors_dictionary(void) {
     FILE *f = create("safetensors.dict", NULL);
     put_words(f, words, sizeof words / sizeof words[0]);
     finish(f);
+}
+
+/* -- image ------------------------------------------------------------------------------------ */
+
+static void image_seeds(void) {
+    struct {
+        Elf64_Ehdr header;
+        Elf64_Phdr segment;
+        Elf64_Shdr sections[2];
+        char code[64];
+    } elf = {
+        .header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB},
+                   .e_machine = 190,
+                   .e_phoff = sizeof elf.header,
+                   .e_phentsize = sizeof elf.segment,
+                   .e_phnum = 1,
+                   .e_shoff = sizeof elf.header + sizeof elf.segment,
+                   .e_shentsize = sizeof elf.sections[0],
+                   .e_shnum = 2},
+        .segment = {.p_type = PT_LOAD, .p_filesz = sizeof elf},
+        .sections = {[1] = {.sh_type = SHT_PROGBITS,
+                            .sh_offset = sizeof elf - sizeof elf.code,
+                            .sh_size = sizeof elf.code}},
+    };
+    static const uint32_t fatbin[] = {0xba55ed50u, 16u << 16 | 1, 16, 0, 1, 2, 3, 4};
+    static const char ptx[] =
+        ".version 6.0\n.target sm_60\n.address_size 64\n.visible .entry f()\n{ ret; }\n";
+    make_folder("image");
+    write_seed("image", "elf", &elf, sizeof elf);
+    write_seed("image", "fatbin", fatbin, sizeof fatbin);
+    write_seed("image", "ptx", ptx, sizeof ptx);
+    FILE *dict = create("image.dict", NULL);
+    fputs("\"\\x7fELF\"\n\"\\x50\\xed\\x55\\xba\"\n\".version\"\n", dict);
+    finish(dict);
 }
 
 /* -- npy -------------------------------------------------------------------------------------- */
@@ -607,6 +642,7 @@ int main(int argc, char **argv) {
     record_dictionary();
     safetensors_seeds();
     safetensors_dictionary();
+    image_seeds();
     npy_seeds();
     npy_dictionary();
     expression_seeds();

@@ -67,7 +67,8 @@ set(gpu_without_backend_ahead they_begin_as_they_come those_ahead_are_not_to_bla
 set(gpu_without_backend_arrays indices_that_are_taken_from_one_invocation) # here from each
 
 bulkhead_again(gpu FOLDERS backend guard sandbox events system TIMEOUT 400
-    LEFT_OUT ${gpu_without_device} ${gpu_other_driver} ${gpu_host} ${gpu_lacks})
+    LEFT_OUT ${gpu_without_device} ${gpu_other_driver} ${gpu_host} ${gpu_lacks}
+    ENVIRONMENT BHT_REAL_CUDA=1) # the tests of CUDA on libcuda.so.1, not on the fake one
 # Of the tests of faults: what a worker does that was taken over.
 add_test(NAME gpu_fault_conduct COMMAND fault_conduct)
 set_tests_properties(gpu_fault_conduct PROPERTIES LABELS gpu TIMEOUT 400 COST 100

@@ -47,7 +47,8 @@ static void cannot_be_written(enum where where) {
     rig_buffer(2, 4096);
     rig_make(3, 4096);
     rig_make(4, 4096);
-    rig_import(5, 4);
+    rig_make(6, 4096);
+    rig_import(5, 6);
     if (where == READ_IN_HOST) {
         rig_attach_again(1, BHI_ATTACH_READ);
     }
@@ -55,9 +56,10 @@ static void cannot_be_written(enum where where) {
     rig_add(ADD, 1, 2, 0); /* 1 is registered, and 2 has a stage */
     rig_begin();
     rig_add(ADD, 1, 3, 0);
+    rig_fill(4, 0, 4, 0); /* the next one writes less */
     rig_run_ok();
     const uint64_t address = where <= WRITABLE_IN_HOST ? buffer(1)->registered
-                             : where == ON_DEVICE      ? buffer(4)->memory.address
+                             : where == ON_DEVICE      ? buffer(6)->memory.address
                              : where == IMPORTED       ? buffer(5)->memory.address
                                                        : buffer(3)->memory.address;
     write_wildly(address, where == WRITTEN_BEFORE ? 4 : 3);
