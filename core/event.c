@@ -21,6 +21,7 @@ void bhi_event_init(struct bh_event *event, struct bhi_core *core) {
     event->verdict.kernel_name[0] = 0;
     event->verdict.stream_name[0] = 0;
     event->verdict.message[0] = 0;
+    event->verdict.subject_name[0] = 0;
 }
 
 void bhi_event_unref(struct bh_event *event) {

@@ -2,6 +2,7 @@
 #include "faults.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -438,6 +439,7 @@ int bht_main(int argc, char **argv, const struct bht_test *tests, size_t count) 
         return 0;
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    mallopt(M_PERTURB, 0x5a); /* what malloc gives, and what was freed, is never zero by chance */
     size_t passed = 0, failed = 0;
     for (size_t i = 0; i < count; i++) {
         if (wanted(tests[i].name, argc, argv)) {
