@@ -438,7 +438,6 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
         /* The worker may have completed more before it saw the new number: the reactor looks. */
         if (atomic_load(&worker->lane.header->notify_at) &&
             atomic_load(&worker->progress.header->completed_seq) > core->harvested) {
-            worker->harvest_requested = true;
             worker->context->wake_reactor = true;
         }
     }

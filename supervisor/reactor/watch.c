@@ -146,10 +146,6 @@ uint64_t bhi_watch_look(struct bhi_worker *worker, bool at_conduct, uint64_t now
     if (at_conduct) {
         look_at_conduct(worker, now_ns);
     }
-    if (worker->harvest_requested) {
-        worker->harvest_requested = false;
-        bhi_worker_harvest(worker);
-    }
     uint64_t due_ns = look_at_doorbell(worker, now_ns);
     if (bhi_worker_served(worker)) {
         due_ns = bhi_earlier_ns(due_ns, bhi_worker_check_deadline(worker, now_ns));

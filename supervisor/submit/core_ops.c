@@ -125,8 +125,7 @@ static void notify(struct bhi_core_worker *core) {
     atomic_thread_fence(memory_order_seq_cst);
     /* The submission may have completed before the worker could see the order to ring. */
     if (atomic_load(&worker->progress.header->completed_seq) > worker->core.harvested) {
-        worker->harvest_requested = true;
-        worker->context->wake_reactor = true;
+        worker->context->wake_reactor = true; /* to look at it */
     }
 }
 

@@ -104,7 +104,6 @@ struct bhi_worker {
     struct bhi_worker_cache cache;
     struct bhi_words words;
     struct bhi_lessons lessons;
-    bool harvest_requested; /* the reactor must harvest */
     uint64_t refused_seen;  /* progress.refused_allocations at the last harvest */
     struct bhi_address_space space;
     struct bhi_idset buffers;   /* attached: buffers without a block, and blocks (pool.h) */
