@@ -1,5 +1,7 @@
-/* What comes over a worker's control channel, and of which worker it is taken to be. */
+/* What comes over a worker's control channel, and of which worker it is taken to be; and what goes. */
+#include "base/fd.h"
 #include "ipc/channel.h"
+#include "ipc/fdpass.h"
 #include "puppet.h"
 #include "supervisor/context/context.h"
 #include "supervisor/event/harvest.h"
@@ -8,8 +10,11 @@
 #include "supervisor/worker/conduct.h"
 #include "supervisor/worker/outbox.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -401,4 +406,160 @@ TEST(a_gpus_worker_keeps_off_interrupts) {
     becomes_ready(discrete, true, "0001:65:02.3");
     becomes_ready(discrete, false, NULL);
     becomes_ready(cpu, true, NULL);
+}
+
+/* -- what goes --------------------------------------------------------------------------------- */
+
+static struct {
+    struct bhi_worker *to;
+    int error;                  /* of the next message to it */
+    struct bhi_outgoing *later; /* is queued meanwhile */
+    unsigned woken;
+} sending;
+
+static void queue_it(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
+    bhi_context_lock(puppet.context);
+    bhi_outbox_add(worker, outgoing);
+    bhi_context_pump_unlock(puppet.context);
+}
+
+BHT_WRAP(int, bhi_channel_send, struct bhi_channel *channel, const struct bhi_message *message) {
+    if (sending.to && channel == &sending.to->channel && sending.error) {
+        const int error = sending.error;
+        sending.error = 0;
+        if (sending.later) {
+            queue_it(sending.to, sending.later);
+        }
+        return error;
+    }
+    return __real_bhi_channel_send(channel, message);
+}
+
+BHT_WRAP(void, bhi_lane_wake, struct bhi_lane *lane) {
+    sending.woken += sending.to && lane == &sending.to->lane;
+    __real_bhi_lane_wake(lane);
+}
+
+static struct bhi_outgoing *detach(uint64_t buffer) {
+    struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_BUFFER_DETACH);
+    BHT_TRUE(outgoing);
+    outgoing->message.buffer_detach.buffer = buffer;
+    return outgoing;
+}
+
+/* A message that has its descriptor, then one without. */
+static struct peer *with_two_messages(int ends[2]) {
+    struct peer *peer = connect_peer(4242);
+    memset(&sending, 0, sizeof sending);
+    sending.to = peer->worker;
+    BHT_EQ(bhi_fdpass_pair(ends), 0);
+    peer->worker->fdpass = ends[0];
+    struct bhi_outgoing *cache = bhi_outgoing_new(BHI_MSG_CACHE_ATTACH);
+    BHT_TRUE(cache);
+    cache->message.cache_attach.cache = 5;
+    cache->message.cache_attach.room = 4096;
+    cache->fd = fcntl(ends[1], F_DUPFD_CLOEXEC, 0);
+    queue_it(peer->worker, cache);
+    queue_it(peer->worker, detach(6));
+    return peer;
+}
+
+static void expect_message(struct peer *peer, enum bhi_message_type type) {
+    struct bhi_message message;
+    char why[192];
+    WAIT_UNTIL(
+        bhi_channel_recv(&peer->far, BHI_S2W, BHI_WS_RUNNING, 0, &message, why, sizeof why) == 0,
+        20000);
+    BHT_EQ(message.type, type);
+    BHT_TRUE(type != BHI_MSG_BUFFER_DETACH || message.buffer_detach.buffer >= 6);
+}
+
+/* One descriptor comes, whose tag names its message. */
+static void expect_descriptor(int end, unsigned count) {
+    struct bhi_fd_tag tag;
+    for (unsigned i = 0; i < 2; i++) {
+        int fd = -1;
+        size_t fds = 1;
+        const int length = bhi_fdpass_recv(end, &tag, sizeof tag, &fd, &fds, MSG_DONTWAIT);
+        BHT_EQ(length > 0, i < count);
+        if (length > 0) {
+            BHT_EQ(length, sizeof tag);
+            BHT_TRUE(tag.magic == BHI_WIRE_MAGIC && tag.type == BHI_MSG_CACHE_ATTACH &&
+                     tag.id == 5);
+            BHT_EQ(fds, 1);
+            close(fd);
+        }
+    }
+}
+
+static bool send_all(struct bhi_worker *worker) {
+    worker->control_sent = 7;
+    return bhi_control_send(worker);
+}
+
+/* What could not be sent goes first the next time, and its descriptor once. The worker is told of what
+ * was sent, and of nothing else. */
+TEST(what_does_not_fit_goes_later_and_in_order) {
+    for (int full = 0; full < 2; full++) {
+        int ends[2];
+        puppet_again();
+        struct peer *peer = with_two_messages(ends);
+        struct bhi_worker *worker = peer->worker;
+        const _Atomic uint32_t *told = &worker->lane.header->control_sent;
+        if (full) {
+            send_it(peer, line("meanwhile"));
+            WAIT_UNTIL(has_come(&worker->channel), 20000);
+            sending.error = -EAGAIN;
+            sending.later = detach(7);
+            BHT_TRUE(send_all(worker));
+            BHT_EQ(*told, 0);
+            BHT_EQ(sending.woken, 0);
+            BHT_EQ(worker->conduct.asked, 0);
+            BHT_STR_HAS(heard.last, "meanwhile"); /* sending may take the channel's wake-up */
+        }
+        BHT_TRUE(!send_all(worker));
+        BHT_EQ(*told, 7);
+        BHT_EQ(sending.woken, 1);
+        BHT_EQ(worker->conduct.asked, full ? 3 : 2);
+        BHT_TRUE(bhi_list_empty(&worker->outbox));
+        expect_message(peer, BHI_MSG_CACHE_ATTACH);
+        for (int i = 0; i < 1 + full; i++) {
+            expect_message(peer, BHI_MSG_BUFFER_DETACH);
+        }
+        expect_descriptor(ends[1], 1);
+        BHT_TRUE(!send_all(worker)); /* nothing */
+        BHT_EQ(sending.woken, 1);
+        sending.to = NULL;
+        close(ends[1]);
+    }
+}
+
+/* To whom nothing is sent; and who has hung up is not told, but may yet say why. */
+TEST(to_whom_nothing_is_sent) {
+    enum { KILLED, STARTS, CLOSED, REFUSES, WAYS };
+    for (int way = KILLED; way < WAYS; way++) {
+        int ends[2];
+        puppet_again();
+        struct peer *peer = with_two_messages(ends);
+        struct bhi_worker *worker = peer->worker;
+        if (way == KILLED) {
+            bhi_context_lock(puppet.context);
+            bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0, "as the test says");
+            bhi_context_pump_unlock(puppet.context);
+        } else if (way == STARTS) {
+            puppet_has_come_to(worker, BHI_HELD);
+        } else if (way == CLOSED) {
+            bhi_fd_close(&worker->fdpass);
+        } else {
+            sending.error = -ECONNREFUSED;
+        }
+        BHT_TRUE(!send_all(worker));
+        BHT_EQ(worker->lane.header->control_sent, 0);
+        BHT_EQ(sending.woken, 0);
+        BHT_EQ(worker->core.life.state == BHI_HUNG_UP, way >= CLOSED);
+        BHT_TRUE(!bhi_list_empty(&worker->outbox));
+        expect_descriptor(ends[1], way == REFUSES);
+        sending.to = NULL;
+        close(ends[1]);
+    }
 }

@@ -23,11 +23,11 @@ static void die_late(uint64_t ms) {
 /* A late end costs the stream a pause of the same length; the fifth leaves it without a worker. */
 TEST(an_end_that_comes_late_is_charged) {
     const struct bhi_core_stream *stream = &puppet.stream->core;
-    die_late(1900);
+    die_late(1999);
     BHT_EQ(bhi_tenant_not_before(puppet.stream->owner), 0);
     for (int i = 0; i < 4; i++) {
         BHT_EQ(stream->state, BHI_STREAM_WANTING);
-        die_late(4000);
+        die_late(i ? 4000 : 2000);
         BHT_GE(bhi_tenant_not_before(puppet.stream->owner), bhi_now_ns());
     }
     BHT_EQ(stream->state, BHI_STREAM_WANTING);
@@ -61,7 +61,8 @@ TEST(it_is_charged_to_the_tenant) {
     BHT_TRUE(other->core.worker == &spare->core);
     struct bhi_worker *worker = puppet_worker(BHI_RUNNING);
     puppet_bind(worker, served);
-    bh_stream *late = puppet_stream(NULL, NULL);
+    bh_stream *late = puppet_stream(NULL, NULL), *starts = puppet_stream(NULL, NULL);
+    puppet_bind(puppet_worker(BHI_HELD), starts);
     BHT_EQ(submit_to(served), BH_OK);
     for (int i = 0; i < 4; i++) {
         die_late(4000);
@@ -69,6 +70,10 @@ TEST(it_is_charged_to_the_tenant) {
     BHT_EQ(puppet.stream->core.state, BHI_STREAM_UNAVAILABLE);
     BHT_EQ(same->core.state, BHI_STREAM_UNAVAILABLE);
     BHT_EQ(late->core.state, BHI_STREAM_UNAVAILABLE);
+    BHT_EQ(starts->core.state, BHI_STREAM_WANTING); /* it keeps the worker that it gets */
+    uint64_t until_ns;
+    BHT_TRUE(bhi_tenant_trouble(same->owner, &until_ns));
+    BHT_EQ(same->core.heals_at_ns, until_ns);
     BHT_EQ(other->core.state, BHI_STREAM_SERVED);
     BHT_EQ(submit_to(same), BH_UNAVAILABLE);
     BHT_EQ(submit_to(served), BH_UNAVAILABLE);
