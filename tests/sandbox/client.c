@@ -128,6 +128,8 @@ struct bhi_message client_start_message(void) {
     struct bhi_message message = {.type = BHI_MSG_START};
     message.start.protocol = BHI_WIRE_VERSION;
     snprintf(message.start.runtime_dir, sizeof message.start.runtime_dir, "%s", client.dir);
+    snprintf(message.start.driver, sizeof message.start.driver, "%s",
+             client.driver ? client.driver : "");
     snprintf(message.start.cgroup_dir, sizeof message.start.cgroup_dir, "%s", client.cgroup);
     return message;
 }

@@ -24,6 +24,7 @@ extern struct client {
     const char *starter;   /* NULL: bulkhead-warden */
     const char *program;   /* NULL: bulkhead-worker */
     const char *faults;    /* BULKHEAD_TEST_FAULTS, or NULL */
+    const char *driver;    /* NULL: the default one */
     const char *manifest;  /* VK_DRIVER_FILES, or NULL: the machine's */
     const char *worker_id; /* BULKHEAD_WORKER_ID, or NULL */
     char fake[64];         /* the manifest of client_fake_driver */

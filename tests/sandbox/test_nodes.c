@@ -275,8 +275,19 @@ TEST(of_the_table) {
             several |= p->kind == BHI_PATH_NODE;
         }
         BHT_EQ(several, !!info->node_folder);
-        BHT_EQ(several, strcmp(info->name, "nvidia") == 0);
+        BHT_EQ(several, !strcmp(info->name, "nvidia") || info->cuda);
     }
+}
+
+/* CUDA's devices are those of another driver once more: nobody gets one who has not named it. */
+TEST(cuda_must_be_named) {
+    struct bhi_driver driver = {0};
+    struct bhi_error failure = {0};
+    setenv("VK_DRIVER_FILES", "/nonexistent", 1);
+    BHT_NE(bhi_driver_pick(&driver, "", &failure), 0);
+    BHT_EQ(failure.told.reason, BH_REASON_NO_DRIVER);
+    BHT_EQ(bhi_driver_pick(&driver, "cuda", &failure), 0);
+    BHT_TRUE(driver.info->cuda);
 }
 
 /* The host has named that driver: what another one lacks is no help. */
@@ -291,7 +302,7 @@ TEST(a_missing_driver_says_what_to_install_for_it) {
         char remedy[160];
         BHT_NE(known[i]->package, NULL);
         snprintf(remedy, sizeof remedy, "install %s", known[i]->package);
-        BHT_EQ(!strstr(remedy, "NVIDIA"), strcmp(known[i]->name, "nvidia") != 0);
+        BHT_EQ(!strstr(remedy, "NVIDIA"), strcmp(known[i]->name, "nvidia") && !known[i]->cuda);
         if (bhi_driver_pick(&driver, known[i]->name, &failure) != 0) {
             BHT_STR_HAS(failure.told.advice, remedy);
         }

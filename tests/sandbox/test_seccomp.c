@@ -346,6 +346,38 @@ TEST(each_call_of_nvidia) {
     try_table(&driver, of_nvidia, BHT_COUNT(of_nvidia));
 }
 
+#define UVM(number) {BAD, number, BAD}
+static const struct call of_cuda[] = {
+    {"allocating", SYS_ioctl, {BAD, NVIDIA(0x2b), BAD}, SAME, SAME},
+    {"a request of graphics alone", SYS_ioctl, {BAD, NVIDIA(0x51), BAD}, DIES, DIES},
+    {"mapping memory into the GPU", SYS_ioctl, UVM(33), SAME, SAME},
+    {"opening nvidia-uvm", SYS_ioctl, UVM(0x30000001), SAME, DIES},
+    {"a GPU more", SYS_ioctl, UVM(37), SAME, DIES},
+    {"a tool of nvidia-uvm", SYS_ioctl, UVM(62), DIES, DIES},
+    {"FIBMAP", SYS_ioctl, {0, 1, BAD}, DIES, DIES},
+    {"FIGETBSZ", SYS_ioctl, {0, 2, BAD}, DIES, DIES},
+    {"FIONBIO", SYS_ioctl, {3, 0x5421, BAD}, DIES, DIES},
+    {"TIOCSTI", SYS_ioctl, {0, 0x5412, BAD}, DIES, DIES},
+    {"SIOCGIFNAME", SYS_ioctl, {3, 0x8910, BAD}, DIES, DIES},
+    {"opening a library", SYS_openat, {AT_FDCWD, BAD, O_RDONLY | O_CLOEXEC}, SAME, ENOENT},
+    {"opening a device", SYS_openat, {AT_FDCWD, BAD, O_RDWR | O_CLOEXEC}, SAME, SAME},
+    {"making a file", SYS_openat, {AT_FDCWD, BAD, O_RDWR | O_CREAT, 0600}, EROFS, DIES},
+    MMAP("mapping a library", PROT_READ | PROT_EXEC, MAP_PRIVATE, SAME, DIES),
+    MMAP("mapping W and X", PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE, DIES, DIES),
+    {"memfd_create", SYS_memfd_create, {BAD, SEALABLE}, SAME, DIES},
+    {"madvise remove", SYS_madvise, {1, 4096, MADV_REMOVE}, DIES, DIES},
+    {"to the device holder", SYS_sendmsg, {BHI_DEVICE_HOLDER_DESCRIPTOR, BAD, 0}, DIES, DIES},
+    {"exported memory", SYS_sendmsg, {BHI_FDPASS_DESCRIPTOR, BAD, 0}, SAME, SAME},
+    {"socket", SYS_socket, {BAD, BAD, BAD}, DIES, DIES},
+    {"execve", SYS_execve, {BAD, BAD, BAD}, DIES, DIES},
+};
+
+TEST(each_call_of_cuda) {
+    const struct bhi_driver driver = {.info = bhi_driver_info("cuda")};
+    BHT_TRUE(driver.info);
+    try_table(&driver, of_cuda, BHT_COUNT(of_cuda));
+}
+
 #define DRM(number) ((long)_IOC(_IOC_READ | _IOC_WRITE, 'd', number, 32))
 static const struct call of_radv[] = {
     {"a request of amdgpu", SYS_ioctl, {BAD, DRM(0x44), BAD}, SAME, SAME},
@@ -418,28 +450,46 @@ TEST(each_call_of_loaders_and_compilers) {
     try_table(compiler, of_compiler, BHT_COUNT(of_compiler));
 }
 
-/* Of type 'F' these numbers, to both directions, and no other of the 256; docs/decisions/0031 says
- * why each is there. */
-TEST(requests_of_nvidia) {
+/* Of type 'F' these numbers, to both directions, and of nvidia-uvm, whose numbers are bare, these; of
+ * either no other of the 256. docs/decisions/0031 says why each is there. */
+TEST(requests_of_nvidia_and_cuda) {
     static const unsigned char steady[] = {0x27, 0x29, 0x2a, 0x2b, 0x34, 0x4a, 0x4e, 0x4f, 0x52,
                                            0x54, 0x57, 0x58, 0x5e, 0xc9, 0xce, 0xcf, 0xd4};
     static const unsigned char start[] = {0xc8, 0xd2, 0xd6, 0xd7};
-    const struct bhi_driver driver = {.info = bhi_driver_info("nvidia")};
-    for (unsigned number = 0; number < 256; number++) {
-        const bool in_steady = memchr(steady, (int)number, sizeof steady);
-        const bool in_start = in_steady || memchr(start, (int)number, sizeof start);
-        const struct call call = {"a request", SYS_ioctl, {BAD, NVIDIA(number), BAD}, 0, 0};
-        if (!judged(&driver, BEHIND_START, &call, in_start ? SAME : DIES) ||
-            !judged(&driver, BEHIND_STEADY, &call, in_steady ? SAME : DIES)) {
-            BHT_FAIL("request 0x%02x", number);
+    static const unsigned char uvm_steady[] = {27, 28, 33, 34, 65, 66, 68, 72, 73};
+    static const unsigned char uvm_start[] = {23, 25, 37, 39, 75};
+    const struct {
+        const char *driver;
+        long base;
+        const unsigned char *steady, *start;
+        size_t steadies, starts;
+    } rows[] = {
+        {"nvidia", NVIDIA(0), steady, start, sizeof steady, sizeof start},
+        {"nvidia", 0, NULL, NULL, 0, 0},
+        {"cuda", NVIDIA(0), steady, start, sizeof steady, sizeof start},
+        {"cuda", 0, uvm_steady, uvm_start, sizeof uvm_steady, sizeof uvm_start},
+    };
+    for (size_t row = 0; row < BHT_COUNT(rows); row++) {
+        const struct bhi_driver driver = {.info = bhi_driver_info(rows[row].driver)};
+        for (int number = 0; number < 256; number++) {
+            const bool in_steady =
+                rows[row].steadies && memchr(rows[row].steady, number, rows[row].steadies);
+            const bool in_start = in_steady || (rows[row].starts &&
+                                                memchr(rows[row].start, number, rows[row].starts));
+            const struct call call = {
+                "a request", SYS_ioctl, {BAD, rows[row].base | number, BAD}, 0, 0};
+            if (!judged(&driver, BEHIND_START, &call, in_start ? SAME : DIES) ||
+                !judged(&driver, BEHIND_STEADY, &call, in_steady ? SAME : DIES)) {
+                BHT_FAIL("request 0x%02x of row %zu", (unsigned)number, row);
+            }
         }
     }
 }
 
 /* What a worker may open, all of it: a path that is added is added here, with its reason in
  * docs/decisions/0031. */
-TEST(paths_of_nvidia) {
-    static const struct bhi_driver_path expected[] = {
+TEST(paths_of_nvidia_and_cuda) {
+    static const struct bhi_driver_path nvidia[] = {
         {"/dev/nvidiactl", BHI_PATH_DEVICE},
         {"/dev/nvidia[0-9]*", BHI_PATH_NODE},
         {"/proc", BHI_PATH_PROC},
@@ -462,14 +512,44 @@ TEST(paths_of_nvidia) {
         {"/usr/local/nvidia/share/glvnd", BHI_PATH_READ},
         {"/etc/ld.so.cache", BHI_PATH_READ},
     };
-    const struct bhi_driver_path *paths = bhi_driver_info("nvidia")->paths;
-    size_t count = 0;
-    for (; paths[count].pattern; count++) {
-        BHT_LT(count, BHT_COUNT(expected));
-        BHT_STR_EQ(paths[count].pattern, expected[count].pattern);
-        BHT_EQ(paths[count].kind, expected[count].kind);
+    static const struct bhi_driver_path cuda[] = {
+        {"/dev/nvidiactl", BHI_PATH_DEVICE},
+        {"/dev/nvidia-uvm", BHI_PATH_DEVICE},
+        {"/dev/nvidia[0-9]*", BHI_PATH_NODE},
+        {"/proc", BHI_PATH_PROC},
+        {"/proc/self", BHI_PATH_INSIDE},
+        {"/proc/stat", BHI_PATH_INSIDE},
+        {"/proc/meminfo", BHI_PATH_INSIDE},
+        {"/proc/cpuinfo", BHI_PATH_INSIDE},
+        {"/proc/devices", BHI_PATH_INSIDE},
+        {"/proc/modules", BHI_PATH_INSIDE},
+        {"/proc/driver/nvidia", BHI_PATH_INSIDE},
+        {"/sys/devices/system/cpu", BHI_PATH_READ},
+        {"/sys/devices/system/node", BHI_PATH_READ},
+        {"/sys/devices/system/memory", BHI_PATH_READ},
+        {"/sys/module/nvidia", BHI_PATH_READ},
+        {BHI_PATH_OF_LIBRARY, BHI_PATH_LIBS},
+        {"/usr/lib/*-linux-gnu", BHI_PATH_LIBS},
+        {"/usr/lib64", BHI_PATH_LIBS},
+        {"/lib", BHI_PATH_LIBS},
+        {"/lib64", BHI_PATH_LIBS},
+        {"/etc/ld.so.cache", BHI_PATH_READ},
+    };
+    const struct {
+        const char *driver;
+        const struct bhi_driver_path *paths;
+        size_t count;
+    } rows[] = {{"nvidia", nvidia, BHT_COUNT(nvidia)}, {"cuda", cuda, BHT_COUNT(cuda)}};
+    for (size_t row = 0; row < BHT_COUNT(rows); row++) {
+        const struct bhi_driver_path *paths = bhi_driver_info(rows[row].driver)->paths;
+        size_t count = 0;
+        for (; paths[count].pattern; count++) {
+            BHT_LT(count, rows[row].count);
+            BHT_STR_EQ(paths[count].pattern, rows[row].paths[count].pattern);
+            BHT_EQ(paths[count].kind, rows[row].paths[count].kind);
+        }
+        BHT_EQ(count, rows[row].count);
     }
-    BHT_EQ(count, BHT_COUNT(expected));
 }
 
 /* Every driver's filters can be built and loaded, also those of a driver that is not here. */

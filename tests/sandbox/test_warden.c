@@ -89,6 +89,18 @@ TEST(driver_is_none) {
     expect_fake_failure("none", BH_NO_DEVICE, BH_REASON_DRIVER_BROKEN);
 }
 
+/* Found as the dynamic linker finds it, without a manifest. */
+TEST(driver_is_no_cuda) {
+    const char *folder = bht_folder();
+    char link[128];
+    BHT_EQ(chmod(folder, 0755), 0);
+    snprintf(link, sizeof link, "%s/libcuda.so.1", folder);
+    BHT_EQ(symlink(BHT_FAKES "/none/libvulkan_lvp.so", link), 0);
+    setenv("LD_LIBRARY_PATH", folder, 1);
+    start_with("cuda");
+    expect_failure(BH_NO_DEVICE, BH_REASON_DRIVER_BROKEN);
+}
+
 static void start_in(const char *folder) {
     client_launch();
     struct bhi_message message = client_start_message();

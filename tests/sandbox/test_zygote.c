@@ -55,7 +55,7 @@ static void ask_probe(uint32_t layer) {
     client_send(&message, NULL, 0);
 }
 
-TEST(probes_hold) {
+static void expect_walls(void) {
     client_open();
     for (uint32_t layer = 0; layer < BHI_LAYER_COUNT; layer++) {
         struct bhi_message message;
@@ -76,6 +76,18 @@ TEST(probes_hold) {
             BHT_STR_HAS(message.probed.text, "a user namespace below: ENOSPC");
         }
     }
+}
+
+TEST(probes_hold) {
+    expect_walls();
+}
+
+/* The same walls with another table: that of CUDA's driver. */
+TEST(probes_hold_with_cuda) {
+    setenv("LD_LIBRARY_PATH", BHT_FAKE_CUDA_FOLDER, 1);
+    client.driver = "cuda";
+    expect_walls();
+    BHT_STR_EQ(client.ready.driver, "cuda");
 }
 
 /* All at once, beside a worker, and more than it takes: each gets an answer, the worker too. */

@@ -96,7 +96,7 @@ enum bhi_probe_result bhi_probe_memory_rlimit(const struct bhi_probe_context *co
         return result;
     }
     size_t length = strlen(text);
-    if (context->driver->info->devices[0]) {
+    if (bhi_driver_is_gpu(context->driver->info)) {
         snprintf(text + length, size - length,
                  "; not against a hostile worker: this driver's address space has no bound");
         return BHI_PROBE_HOLDS;

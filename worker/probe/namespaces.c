@@ -114,8 +114,9 @@ static bool in_table(const struct bhi_driver *driver, const char *name) {
     }
     const size_t length = strlen(name);
     for (const struct bhi_driver_path *path = driver->info->paths; path->pattern; path++) {
-        if (strncmp(path->pattern + 1, name, length) == 0 &&
-            (path->pattern[1 + length] == '\0' || path->pattern[1 + length] == '/')) {
+        const char *pattern = bhi_driver_pattern(driver, path);
+        if (strncmp(pattern + 1, name, length) == 0 &&
+            (pattern[1 + length] == '\0' || pattern[1 + length] == '/')) {
             return true;
         }
     }

@@ -26,7 +26,8 @@ struct survey {
 static size_t list(struct bhi_victim *victim, struct bhi_msg_device *devices, struct bhi_pci *pci,
                    struct bhi_error *error) {
     const struct bhi_backend_config config = {
-        .ops = &bhi_vulkan, .entry = bhi_driver_entry(victim->context->driver, error)};
+        .ops = victim->context->driver->info->cuda ? &bhi_cuda : &bhi_vulkan,
+        .entry = bhi_driver_entry(victim->context->driver, error)};
     return config.entry ? bhi_backend_survey(&config, devices, pci, BHI_NODES_MOST, error) : 0;
 }
 

@@ -38,7 +38,7 @@ struct worker {
 static void hold_side_channel(const struct worker *worker, int fdpass) {
     const struct bhi_driver_info *driver = worker->sandbox.driver->info;
     struct rlimit limit;
-    if (!driver->devices[0] || getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    if (!bhi_driver_is_gpu(driver) || getrlimit(RLIMIT_NOFILE, &limit) != 0) {
         return;
     }
     const rlim_t most =
@@ -222,7 +222,7 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
         .channel = &worker.channel,
         .fdpass = config->fds[BHI_SPAWN_FDPASS],
         .doorbell = config->fds[BHI_SPAWN_DOORBELL],
-        .ops = &bhi_vulkan,
+        .ops = worker.config->driver->info->cuda ? &bhi_cuda : &bhi_vulkan,
         .entry = worker.entry,
         .device_index = config->spawn->device_index,
         .pci = bhi_nodes_pci(&config->scouted->nodes, config->spawn->device_index),

@@ -25,6 +25,7 @@
 #include <vulkan/vk_icd.h>
 
 #define MFD_EXEC_BIT 0x10u /* since Linux 6.3 */
+#define CUDA_ENTRY   "cuGetProcAddress_v2"
 
 /* What a GPU's driver may do with files while it starts: read its libraries, /proc and /sys, and
  * open its nodes. Landlock and the root decide which files. It can create nothing, and open nothing
@@ -150,9 +151,121 @@ static const struct bhi_seccomp_rule nvidia_steady[] = {
     BHI_END_OF_RULES,
 };
 
+/* -- cuda ----------------------------------------------------------------------------------- */
+
+/* libcuda finds out what is there by itself: cuInit says what is missing. */
+static const char *const no_devices[] = {NULL};
+static const struct bhi_driver_env cuda_environment[] = {
+    /* With a shared cache of native code a worker could plant code for others. */
+    {"CUDA_CACHE_DISABLE", "1"},
+    /* A module's kernels are loaded when they are first launched: a large library costs no more than
+     * what is used of it. It is the default since CUDA 12.2. */
+    {"CUDA_MODULE_LOADING", "LAZY"},
+    /* The numbers of nvidia-smi, whichever node can be opened. (CUDA_VISIBLE_DEVICES is not set: nothing
+     * of the host's environment gets here.) */
+    {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
+    /* No MPS: clients of one server share the GPU's fault of each. A folder that is not there. */
+    {"CUDA_MPS_PIPE_DIRECTORY", "/no-mps"},
+    {NULL, NULL},
+};
+static const char *const cuda_preloads[] = {
+    /* libcuda loads these when it needs them: to begin, for PTX, and for code of NVVM. Behind filter B
+     * nothing can be opened. The dynamic linker knows a loaded library by its name. */
+    "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1", "libnvidia-nvvm.so.4", NULL};
+static const struct bhi_driver_path cuda_paths[] = {
+    {"/dev/nvidiactl", BHI_PATH_DEVICE},
+    {"/dev/nvidia-uvm", BHI_PATH_DEVICE},
+    {"/dev/nvidia[0-9]*", BHI_PATH_NODE},
+    {"/proc", BHI_PATH_PROC}, /* of its own pid namespace, or cuInit fails (304) */
+    {"/proc/self", BHI_PATH_INSIDE},
+    {"/proc/stat", BHI_PATH_INSIDE},
+    {"/proc/meminfo", BHI_PATH_INSIDE},
+    {"/proc/cpuinfo", BHI_PATH_INSIDE},
+    {"/proc/devices", BHI_PATH_INSIDE},
+    {"/proc/modules", BHI_PATH_INSIDE},
+    {"/proc/driver/nvidia", BHI_PATH_INSIDE},
+    {"/sys/devices/system/cpu", BHI_PATH_READ},
+    {"/sys/devices/system/node", BHI_PATH_READ},
+    {"/sys/devices/system/memory", BHI_PATH_READ},
+    {"/sys/module/nvidia", BHI_PATH_READ},
+    {BHI_PATH_OF_LIBRARY, BHI_PATH_LIBS},
+    {"/usr/lib/*-linux-gnu", BHI_PATH_LIBS},
+    {"/usr/lib64", BHI_PATH_LIBS},
+    {"/lib", BHI_PATH_LIBS},
+    {"/lib64", BHI_PATH_LIBS},
+    {"/etc/ld.so.cache", BHI_PATH_READ},
+    {NULL, BHI_PATH_READ},
+};
+
+/* Those of nvidia-uvm are bare numbers. A filter sees a request's number and not what is behind the
+ * descriptor, so a worker can send these to its sockets and memfds, too. None of them means anything
+ * there: the kernel's own requests have a type, but for 1 and 2 (FIBMAP, FIGETBSZ), which are not in the
+ * list. */
+#define UVM(number) BHI_ALLOW1(ioctl, BHI_INT(1, number))
+#define UVM_REQUESTS                                                                               \
+    UVM(27),     /* REGISTER_CHANNEL */                                                            \
+        UVM(28), /* UNREGISTER_CHANNEL */                                                          \
+        UVM(33), /* MAP_EXTERNAL_ALLOCATION */                                                     \
+        UVM(34), /* FREE */                                                                        \
+        UVM(65), /* MAP_DYNAMIC_PARALLELISM_REGION */                                              \
+        UVM(66), /* UNMAP_EXTERNAL */                                                              \
+        UVM(68), /* ALLOC_SEMAPHORE_POOL */                                                        \
+        UVM(72), /* VALIDATE_VA_RANGE */                                                           \
+        UVM(73)  /* CREATE_EXTERNAL_RANGE */
+
+static const struct bhi_seccomp_rule cuda_start[] = {
+    NVIDIA_REQUESTS,
+    REQUEST(0xc8), /* CARD_INFO */
+    REQUEST(0xd2), /* CHECK_VERSION_STR */
+    REQUEST(0xd4), /* ATTACH_GPUS_TO_FD */
+    REQUEST(0xd6), /* SYS_PARAMS */
+    REQUEST(0xd7), /* NUMA_INFO */
+    UVM_REQUESTS,
+    UVM(0x30000001), /* INITIALIZE */
+    UVM(0x30000002), /* DEINITIALIZE */
+    UVM(23),         /* CREATE_RANGE_GROUP */
+    UVM(25),         /* REGISTER_GPU_VASPACE */
+    UVM(37),         /* REGISTER_GPU */
+    UVM(39),         /* PAGEABLE_MEM_ACCESS */
+    UVM(75),         /* MM_INITIALIZE */
+    READS_FILES,
+    BHI_ALLOW2(fcntl, BHI_INT(1, F_SETFD), BHI_INT(2, FD_CLOEXEC)),
+    /* The driver maps the code of its libraries. Under filter B no new code can be mapped. */
+    BHI_ALLOW1(mmap, BHI_BITS(2, ~(uint64_t)(PROT_READ | PROT_EXEC), 0)),
+    BHI_ALLOW1(madvise, BHI_INT(2, MADV_DONTFORK)),
+    BHI_ALLOW1(madvise, BHI_INT(2, MADV_DOFORK)),
+    BHI_ALLOW1(memfd_create,
+               BHI_BITS(1, ~(uint64_t)(MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC_BIT), 0)),
+    BHI_ALLOW(ftruncate),
+    BHI_ALLOW1(pipe2, BHI_BITS(1, ~(uint64_t)(O_CLOEXEC | O_NONBLOCK), 0)),
+    BHI_ALLOW(eventfd2),
+    BHI_ALLOW(getppid),
+    BHI_ANSWER(mknod, EPERM), /* as for nvidia */
+    BHI_ANSWER(mknodat, EPERM),
+    BHI_ANSWER(chmod, EPERM),
+    BHI_ANSWER(mkdir, EROFS),
+    BHI_ANSWER(unlink, EROFS),
+    BHI_END_OF_RULES,
+};
+static const struct bhi_seccomp_rule cuda_steady[] = {
+    NVIDIA_REQUESTS,
+    UVM_REQUESTS,
+    SENDS_DESCRIPTORS,
+    REQUEST(0xd4), /* ATTACH_GPUS_TO_FD: of the open node that stands for exported memory */
+    /* Memory is exported and imported through a node that is opened for it, as for nvidia. */
+    BHI_ALLOW1(openat, BHI_BITS(2, ~(uint64_t)O_CLOEXEC, O_RDWR)),
+    BHI_ANSWER1(openat, ENOENT, BHI_BITS(2, O_ACCMODE, O_RDONLY)),
+    BHI_ALLOW2(fcntl, BHI_INT(1, F_SETFD), BHI_INT(2, FD_CLOEXEC)),
+    BHI_ALLOW1(madvise, BHI_INT(2, MADV_DONTFORK)),
+    BHI_ALLOW1(madvise, BHI_INT(2, MADV_DOFORK)),
+    BHI_ANSWER(chmod, EPERM),
+    BHI_ANSWER(mknod, EPERM),
+    BHI_ANSWER_LOOKUPS,
+    BHI_END_OF_RULES,
+};
+
 /* -- lavapipe ------------------------------------------------------------------------------- */
 
-static const char *const lavapipe_devices[] = {NULL};
 static const struct bhi_driver_env lavapipe_environment[] = {
     /* As for NVIDIA. Without this setting Mesa would also ask nscd, through a socket, for a home
      * folder. */
@@ -274,7 +387,7 @@ static const struct bhi_seccomp_rule loader_rules[] = {
 };
 static const struct bhi_driver_info loader_info = {
     .name = "loader",
-    .devices = lavapipe_devices,
+    .devices = no_devices,
     .paths = lavapipe_paths,
     .start_rules = loader_rules,
     .steady_rules = loader_rules,
@@ -292,7 +405,7 @@ static const struct bhi_seccomp_rule compiler_rules[] = {
 };
 static const struct bhi_driver_info compiler_info = {
     .name = "compiler",
-    .devices = lavapipe_devices,
+    .devices = no_devices,
     .paths = lavapipe_paths,
     .start_rules = compiler_rules,
     .steady_rules = compiler_rules,
@@ -329,7 +442,7 @@ static const struct bhi_driver_info drivers[] = {
         .name = "lavapipe",
         .package = "mesa-vulkan-drivers",
         .libraries = (const char *const[]){"libvulkan_lvp.so*", NULL},
-        .devices = lavapipe_devices,
+        .devices = no_devices,
         .environment = lavapipe_environment,
         .paths = lavapipe_paths,
         .start_rules = lavapipe_start,
@@ -346,7 +459,7 @@ static const struct bhi_driver_info drivers[] = {
         /* Debian's package chromium-common installs it there, with a manifest where no Vulkan
          * loader looks. */
         .folders = (const char *const[]){"/usr/lib/chromium", NULL},
-        .devices = lavapipe_devices,
+        .devices = no_devices,
         .environment = no_environment,
         .paths = lavapipe_paths,
         .start_rules = swiftshader_start,
@@ -358,6 +471,24 @@ static const struct bhi_driver_info drivers[] = {
     },
     RENDER_DRIVER("radv", "libvulkan_radeon.so*"),
     RENDER_DRIVER("anv", "libvulkan_intel.so*"),
+    {
+        .name = "cuda",
+        .cuda = true,
+        .package = "NVIDIA's driver with libcuda.so.1; a container needs the devices, too",
+        .libraries = (const char *const[]){"libcuda.so.1", NULL},
+        .preloads = cuda_preloads,
+        .devices = no_devices,
+        .environment = cuda_environment,
+        .paths = cuda_paths,
+        .node_folder = "/proc/driver/nvidia/gpus",
+        .start_rules = cuda_start,
+        .steady_rules = cuda_steady,
+        /* Behind filter B no file can be made or made longer: the length is that of what the driver
+         * makes before. A killed process is released within 60 ms, so it needs no device holder. */
+        .limits = {.descriptors = 1024, .file_bytes = UINT64_C(4) << 30, .locked = UINT64_MAX},
+        .versions = (const char *const[]){"CUDA 13.0", NULL},
+        .tried = true,
+    },
 };
 
 #define DRIVERS (sizeof drivers / sizeof drivers[0])
@@ -414,7 +545,12 @@ static int find(struct bhi_driver *driver, const struct bhi_driver_info *info, c
         }
         globfree(&found);
     }
-    int r = bhi_driver_manifest(info, driver->library, sizeof driver->library, seen, seen_size);
+    int r = 0;
+    if (info->cuda) { /* the dynamic linker finds it */
+        snprintf(driver->library, sizeof driver->library, "%s", info->libraries[0]);
+    } else {
+        r = bhi_driver_manifest(info, driver->library, sizeof driver->library, seen, seen_size);
+    }
     if (r == 0) {
         driver->info = info;
     }
@@ -433,7 +569,7 @@ static int refuse_name(const char *name, struct bhi_error *failure) {
 /* Returns what to do if the driver |info|, or any (NULL), is not found. A list in a variable excludes
  * all other manifests. */
 static const char *correction(const struct bhi_driver_info *info, char out[160]) {
-    const char *variable = bhi_driver_variable();
+    const char *variable = info && info->cuda ? NULL : bhi_driver_variable();
     if (variable) {
         snprintf(out, 160, "unset %s, or let it name the manifest (*.json) of a driver", variable);
     } else {
@@ -459,8 +595,10 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_erro
         return 0;
     }
     for (size_t i = 0; i < DRIVERS; i++) {
-        /* A driver that was not tried is used only if the host names it. */
-        if (drivers[i].tried && find(driver, &drivers[i], seen[i], sizeof seen[i]) == 0) {
+        /* A driver that was not tried is used only if the host names it; so is CUDA, which is on the
+         * device of another driver. */
+        if (drivers[i].tried && !drivers[i].cuda &&
+            find(driver, &drivers[i], seen[i], sizeof seen[i]) == 0) {
             return 0;
         }
     }
@@ -491,16 +629,29 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
         }
     }
     /* RTLD_NOW: after the root is gone, no symbol can be looked up any more. */
+    const struct bhi_driver_info *info = driver->info;
     driver->handle = dlopen(driver->library, RTLD_NOW | RTLD_LOCAL);
     if (!driver->handle) {
-        char limit[BHI_LIMIT_TEXT];
-        return BHI_ERROR(failure, BH_REASON_DRIVER_BROKEN, driver->info->name, .text = dlerror(),
-                         .sys_errno = *bhi_limit_address_space(limit) ? ENOMEM : 0);
+        char limit[BHI_LIMIT_TEXT], what[160];
+        const bool limited = *bhi_limit_address_space(limit);
+        /* No manifest says that CUDA is here: the dynamic linker knows. */
+        return info->cuda && !limited
+                   ? BHI_ERROR(failure, BH_REASON_DRIVER_ABSENT, info->name, .text = dlerror(),
+                               .advice = correction(info, what))
+                   : BHI_ERROR(failure, BH_REASON_DRIVER_BROKEN, info->name, .text = dlerror(),
+                               .sys_errno = limited ? ENOMEM : 0);
     }
-    if (!dlsym(driver->handle, "vk_icdNegotiateLoaderICDInterfaceVersion") ||
-        !dlsym(driver->handle, "vk_icdGetInstanceProcAddr")) {
-        return BHI_ERROR(failure, BH_REASON_DRIVER_BROKEN, driver->info->name,
+    if (info->cuda && !dlsym(driver->handle, CUDA_ENTRY)) {
+        return BHI_ERROR(failure, BH_REASON_DRIVER_BROKEN, info->name,
+                         .text = "it has no " CUDA_ENTRY ": CUDA 12 or later is needed");
+    }
+    if (!info->cuda && (!dlsym(driver->handle, "vk_icdNegotiateLoaderICDInterfaceVersion") ||
+                        !dlsym(driver->handle, "vk_icdGetInstanceProcAddr"))) {
+        return BHI_ERROR(failure, BH_REASON_DRIVER_BROKEN, info->name,
                          .text = "it has no vk_icd... functions, so it is no Vulkan driver");
+    }
+    for (const char *const *name = info->preloads; name && *name; name++) {
+        (void)dlopen(*name, RTLD_NOW | RTLD_LOCAL); /* the driver says what it misses */
     }
     struct link_map *map = NULL;
     if (dlinfo(driver->handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] == '/') {
@@ -520,6 +671,9 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
 }
 
 bhi_entry bhi_driver_entry(const struct bhi_driver *driver, struct bhi_error *failure) {
+    if (driver->info->cuda) {
+        return (bhi_entry)dlsym(driver->handle, CUDA_ENTRY);
+    }
     PFN_vkNegotiateLoaderICDInterfaceVersion negotiate =
         (PFN_vkNegotiateLoaderICDInterfaceVersion)dlsym(driver->handle,
                                                         "vk_icdNegotiateLoaderICDInterfaceVersion");

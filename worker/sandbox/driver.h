@@ -2,7 +2,7 @@
  * holds everything that differs between drivers; the rest of the sandbox is the same for all.
  *
  * A driver's library is loaded directly, not through the Vulkan loader: in an emptied root the
- * loader would not find its manifests. */
+ * loader would not find its manifests. CUDA's has none: the dynamic linker finds libcuda.so.1. */
 #ifndef BHI_WORKER_SANDBOX_DRIVER_H
 #define BHI_WORKER_SANDBOX_DRIVER_H
 
@@ -60,10 +60,12 @@ struct bhi_driver_limits {
 
 struct bhi_driver_info {
     const char *name;
-    const char *package;          /* what to install where it is missing */
+    bool cuda;           /* for CUDA, not Vulkan: no manifest leads to it, and it must be named */
+    const char *package; /* what to install where it is missing */
     const char *const *libraries; /* fnmatch patterns of the library's file name; NULL-terminated */
-    const char *const *folders;   /* further folders with manifests of this driver; NULL: none */
-    const char *const *devices;   /* nodes that must exist; NULL-terminated */
+    const char *const *preloads; /* what the library loads later; those that are here; NULL: none */
+    const char *const *folders;  /* further folders with manifests of this driver; NULL: none */
+    const char *const *devices;  /* nodes that must exist; NULL-terminated */
     const struct bhi_driver_env *environment;
     const struct bhi_driver_path *paths;
     const char *node_folder; /* files with the node of each device (nodes.h); NULL: none needed */
@@ -87,6 +89,10 @@ struct bhi_driver {
 };
 
 const struct bhi_driver_info *bhi_driver_info(const char *name);
+/* Does it drive a GPU? Its workers' address space has no bound. */
+static inline bool bhi_driver_is_gpu(const struct bhi_driver_info *info) {
+    return info->cuda || info->devices[0];
+}
 /* Returns the glob that |path| stands for. */
 const char *bhi_driver_pattern(const struct bhi_driver *driver, const struct bhi_driver_path *path);
 /* Writes the version of a driver as its table names it: the driver's own text, else the number in
@@ -113,8 +119,8 @@ int bhi_driver_manifest(const struct bhi_driver_info *info, char *library, size_
 /* Sets the driver's environment and loads its library. The process has one thread before; after
  * loading this is checked, because the process will fork. */
 int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure);
-/* Negotiates the interface version and returns the entry point (vkGetInstanceProcAddr). This runs
- * code of the driver: call it in a worker. */
+/* Negotiates the interface version and returns the entry point (vkGetInstanceProcAddr); of CUDA
+ * cuGetProcAddress. This runs code of the driver: call it in a worker. */
 bhi_entry bhi_driver_entry(const struct bhi_driver *driver, struct bhi_error *failure);
 
 #endif

@@ -53,7 +53,7 @@ int bhi_sandbox_rlimits(const struct bhi_driver *driver, uint64_t memory_limit, 
         }
         /* Each arena would reserve 64 MiB of addresses, which count like memory under this
          * limit. */
-        if (!driver->info->devices[0]) {
+        if (!bhi_driver_is_gpu(driver->info)) {
             (void)mallopt(M_ARENA_MAX, 1);
         }
         *out_memory = true;

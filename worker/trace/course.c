@@ -47,6 +47,48 @@ static const char source[] =
     "    y[i] = sum + floatBitsToUint(f);\n"
     "}\n";
 
+/* For CUDA, which has no compiler of ours: a stack that is indexed, shared memory, a barrier. */
+static const char ptx[] = ".version 5.0\n"
+                          ".target sm_60\n"
+                          ".address_size 64\n"
+                          ".visible .entry add(.param .u64 x, .param .u64 y, .param .u32 c,\n"
+                          "                    .param .u32 n)\n"
+                          "{\n"
+                          "    .local .align 4 .b8 stack[1024];\n"
+                          "    .shared .align 4 .b8 group[256];\n"
+                          "    .reg .pred %p;\n"
+                          "    .reg .u32 %i, %l, %g, %b, %c, %n, %v, %a;\n"
+                          "    .reg .u64 %x, %y, %o, %s;\n"
+                          "    ld.param.u64 %x, [x];\n"
+                          "    ld.param.u64 %y, [y];\n"
+                          "    ld.param.u32 %c, [c];\n"
+                          "    ld.param.u32 %n, [n];\n"
+                          "    mov.u32 %l, %tid.x;\n"
+                          "    mov.u32 %g, %ctaid.x;\n"
+                          "    mov.u32 %b, %ntid.x;\n"
+                          "    mad.lo.u32 %i, %g, %b, %l;\n"
+                          "    mul.wide.u32 %o, %i, 4;\n"
+                          "    add.u64 %x, %x, %o;\n"
+                          "    add.u64 %y, %y, %o;\n"
+                          "    and.b32 %a, %l, 63;\n"
+                          "    mul.wide.u32 %o, %a, 4;\n"
+                          "    mov.u64 %s, group;\n"
+                          "    add.u64 %s, %s, %o;\n"
+                          "    st.shared.u32 [%s], %c;\n"
+                          "    bar.sync 0;\n"
+                          "    ld.shared.u32 %v, [%s];\n"
+                          "    mov.u64 %s, stack;\n"
+                          "    add.u64 %s, %s, %o;\n"
+                          "    st.local.u32 [%s], %v;\n"
+                          "    ld.local.u32 %v, [%s];\n"
+                          "    setp.ge.u32 %p, %i, %n;\n"
+                          "    @%p ret;\n"
+                          "    ld.global.u32 %a, [%x];\n"
+                          "    add.u32 %v, %v, %a;\n"
+                          "    st.global.u32 [%y], %v;\n"
+                          "    ret;\n"
+                          "}\n";
+
 static bool compile(struct bhi_trace_course *course, struct bhi_tracee_page *page) {
     const size_t room = 65536;
     struct bhi_glsl glsl = {
@@ -113,8 +155,9 @@ static bool run_record(struct bhi_backend *backend, const struct bhi_lane_record
     return error->status == BH_OK;
 }
 
-static bool run(struct bhi_backend *backend, uint64_t seq, uint64_t kernel, uint64_t input,
-                uint64_t bytes, struct bhi_error *error) {
+static bool run(const struct bhi_trace_course *course, struct bhi_backend *backend, uint64_t seq,
+                uint64_t kernel, uint64_t input, uint64_t bytes, struct bhi_error *error) {
+    const bool cuda = course->cuda;
     struct job job = {
         .record = {.size = sizeof job, .seq = seq, .command_count = 3, .flags = BHI_RECORD_TIMED},
         .dispatch = {.header = {.type = BHI_CMD_DISPATCH,
@@ -124,14 +167,17 @@ static bool run(struct bhi_backend *backend, uint64_t seq, uint64_t kernel, uint
                      .groups_x = (uint32_t)(SMALL / 4 / 64),
                      .groups_y = 1,
                      .groups_z = 1,
+                     .block_x = cuda ? 64 : 0,
+                     .block_y = cuda ? 1 : 0,
+                     .block_z = cuda ? 1 : 0,
                      .binding_count = 2,
-                     .push_size = 4},
+                     .push_size = cuda ? 8 : 4},
         .bindings = {{.buffer = input, .size = bytes, .binding = 0, .access = BH_ACCESS_READ},
                      {.buffer = OUT,
                       .size = SMALL,
                       .binding = 1,
                       .access = BH_ACCESS_READ | BH_ACCESS_WRITE}},
-        .push = {16, 0},
+        .push = {16, cuda ? (uint32_t)(SMALL / 4) : 0},
         .fill = {.header = {.type = BHI_CMD_FILL, .size = sizeof job.fill},
                  .dst = OUT,
                  .bytes = SMALL / 2},
@@ -161,13 +207,14 @@ static bool copy(struct bhi_backend *backend, uint64_t seq, uint64_t from, uint6
 
 static void add_kernel(struct bhi_backend *backend, const struct bhi_trace_course *course,
                        uint64_t id) {
+    const bool cuda = course->cuda;
     struct bhi_msg_kernel_create kernel = {.kernel = id,
-                                           .format = BHI_KERNEL_SPIRV,
-                                           .code_bytes = course->code_bytes,
-                                           .trusted = id == TRUSTED,
-                                           .entry = "main"};
+                                           .format = cuda ? BHI_KERNEL_IMAGE : BHI_KERNEL_SPIRV,
+                                           .code_bytes = cuda ? sizeof ptx : course->code_bytes,
+                                           .trusted = id == TRUSTED};
+    memcpy(kernel.entry, cuda ? "add" : "main", cuda ? 4 : 5);
     memcpy(kernel.name, "trace", sizeof "trace");
-    bhi_backend_kernel_create(backend, &kernel, course->code, NULL, 0);
+    bhi_backend_kernel_create(backend, &kernel, cuda ? ptx : course->code, NULL, 0);
 }
 
 static void set_up(struct bhi_backend *backend, const struct bhi_trace_course *course) {
@@ -196,9 +243,11 @@ static void leave_out(struct bhi_tracee_page *page, const char *what) {
 }
 
 /* Uses device memory that was made here or imported. The buffer's id is DEVICE. */
-static bool use_device_memory(struct bhi_backend *backend, struct bhi_error *error) {
+static bool use_device_memory(const struct bhi_trace_course *course, struct bhi_backend *backend,
+                              struct bhi_error *error) {
     return copy(backend, 11, BIG, DEVICE, error) &&
-           run(backend, 12, GUARDED, DEVICE, SMALL, error) && copy(backend, 13, DEVICE, OUT, error);
+           run(course, backend, 12, GUARDED, DEVICE, SMALL, error) &&
+           copy(backend, 13, DEVICE, OUT, error);
 }
 
 /* If the device does not share its memory, such buffers are in host memory: only copies can be
@@ -210,10 +259,10 @@ static bool make_device_memory(struct bhi_trace_course *course, struct bhi_backe
         leave_out(page, "making, exporting and importing device memory: the device exports none, "
                         "its buffers are in host memory");
         bhi_backend_attach(backend, DEVICE, course->given, LARGE, BHI_ATTACH_WRITE);
-        return use_device_memory(backend, error);
+        return use_device_memory(course, backend, error);
     }
     const int fd = bhi_backend_make(backend, DEVICE, LARGE);
-    return use_device_memory(backend, error) &&
+    return use_device_memory(course, backend, error) &&
            hand_out(page, BHI_TRACE_IMPORTER, fd, LARGE, error);
 }
 
@@ -222,7 +271,7 @@ static bool import_device_memory(struct bhi_trace_course *course, struct bhi_bac
     set_up(backend, course);
     atomic_store(&page->phase, BHI_TRACE_MEMORY);
     bhi_backend_import(backend, DEVICE, course->given, course->handed.bytes);
-    bool good = use_device_memory(backend, error);
+    bool good = use_device_memory(course, backend, error);
     if (good && !bhi_backend_clear(backend, DEVICE)) {
         BHI_ERROR(error, BH_REASON_DEVICE_STEP, "clear its memory");
         good = false;
@@ -236,9 +285,9 @@ static bool work(struct bhi_trace_course *course, struct bhi_backend *backend,
     bhi_backend_cache_attach(backend, course->cache, CACHE);
     set_up(backend, course);
     add_kernel(backend, course, TRUSTED);
-    const bool good = run(backend, 1, GUARDED, IN, SMALL, error) &&
-                      run(backend, 2, TRUSTED, BIG, LARGE, error) &&
-                      run(backend, 3, GUARDED, BIG, LARGE, error);
+    const bool good = run(course, backend, 1, GUARDED, IN, SMALL, error) &&
+                      run(course, backend, 2, TRUSTED, BIG, LARGE, error) &&
+                      run(course, backend, 3, GUARDED, BIG, LARGE, error);
     bhi_backend_abort(backend, 3);
     bhi_backend_cache_save(backend, true);
     if (!good || !make_device_memory(course, backend, page, error)) {
@@ -290,8 +339,10 @@ static bool be_worker(struct bhi_trace_course *course, const struct bhi_backend_
     uint64_t bytes;
     const int words = bhi_backend_words(backend, &bytes);
     if (words < 0) {
-        leave_out(page, "a sentinel: the device has no queue for transfers alone, or shares no "
-                        "memory");
+        leave_out(page, course->cuda
+                            ? "a sentinel: CUDA needs none"
+                            : "a sentinel: the device has no queue for transfers alone, or "
+                              "shares no memory");
     } else if (!hand_out(page, BHI_TRACE_SENTINELS, words, bytes, error)) {
         return false;
     }
@@ -347,8 +398,9 @@ void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_prob
         [BHI_TRACE_SENTINELS] = be_sentinel,
     };
     struct bhi_error error = {.status = BH_OK};
+    course->cuda = context->driver->info->cuda;
     const struct bhi_backend_config config = {
-        .ops = &bhi_vulkan,
+        .ops = course->cuda ? &bhi_cuda : &bhi_vulkan,
         .entry = bhi_driver_entry(context->driver, &error),
         .device_index = index,
         .pci = bhi_nodes_pci(context->nodes, index),

@@ -58,6 +58,7 @@ struct bhi_trace_course {
     int given;
     int buffers[3];
     int cache;
+    bool cuda; /* PTX instead of |code| */
     void *code;
     size_t code_bytes;
     void *markers;
