@@ -84,7 +84,7 @@ static void print_device(const bh_device_info *device) {
     print_field("driver", "%s %s", bhi_text_clean(driver, sizeof driver, device->driver),
                 bhi_text_clean(info, sizeof info, device->driver_info));
     print_field("type", "%s", type_name(device->device_type));
-    print_field("API", "Vulkan %s", api);
+    print_field("API", "%s %s", bhi_device_is_cuda(device) ? "CUDA" : "Vulkan", api);
     if (device->memory_known) {
         print_field("memory", "%s, %s free", memory,
                     bhi_quantity_bytes(unused, device->memory_free));

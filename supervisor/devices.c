@@ -14,9 +14,10 @@
 
 #define TIMEOUT_NS (30ull * 1000000000)
 
-/* The names in the worker's table of drivers (worker/sandbox/driver.c), in the same order, which is
- * that of preference. */
-static const char *const drivers[] = {"nvidia", "lavapipe", "swiftshader"};
+/* The names in the worker's table of drivers (worker/sandbox/driver.c) that were tried, in the same
+ * order, which is that of preference. CUDA's devices are those of another driver once more: they are
+ * last, so that no first device and no "any" is one of them. */
+static const char *const drivers[] = {"nvidia", "lavapipe", "swiftshader", "cuda"};
 
 static const struct {
     uint64_t bit;

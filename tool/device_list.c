@@ -75,7 +75,8 @@ bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *p
         size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, " %s", device->selector);
         if (strcmp(device->selector, part) != 0 &&
-            (index || (!strcasestr(device->name, part) && !strcasestr(device->driver, part)))) {
+            (index || bhi_device_is_cuda(device) ||
+             (!strcasestr(device->name, part) && !strcasestr(device->driver, part)))) {
             continue;
         }
         used = strlen(found);

@@ -6,11 +6,17 @@
 #include <bulkhead/device.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "tool/text.h"
 
 static inline bool bhi_device_is_cpu(const bh_device_info *device) {
     return device->device_type == 4; /* VK_PHYSICAL_DEVICE_TYPE_CPU */
+}
+
+/* A GPU once more, for CUDA: it is found by its selector alone. */
+static inline bool bhi_device_is_cuda(const bh_device_info *device) {
+    return strncmp(device->selector, "cuda:", 5) == 0;
 }
 
 struct bhi_device_list {

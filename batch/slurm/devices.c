@@ -24,7 +24,7 @@ static void find_gpus(const struct bhi_device_list *list, struct gpus *out_gpus)
         const bh_device_info *device = &list->devices[i];
         const char *colon = strchr(device->selector, ':');
         const size_t driver = colon ? (size_t)(colon - device->selector) : 0;
-        if (!bhi_device_is_cpu(device) &&
+        if (!bhi_device_is_cpu(device) && !bhi_device_is_cuda(device) &&
             (!out_gpus->count ||
              !strncmp(out_gpus->at[0]->selector, device->selector, driver + 1))) {
             out_gpus->at[out_gpus->count++] = device;

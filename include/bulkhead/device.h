@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* A Vulkan device. */
+/* A Vulkan device, or a GPU once more, for CUDA ("cuda:0"), where a field says the same of CUDA. */
 typedef struct bh_device_info {
     size_t struct_size;             /* sizeof(bh_device_info) */
     char selector[48];              /* for bh_stream_options.device */
@@ -21,7 +21,7 @@ typedef struct bh_device_info {
     uint32_t vendor_id;             /* VkPhysicalDeviceProperties.vendorID */
     uint32_t device_id;             /* VkPhysicalDeviceProperties.deviceID */
     uint32_t device_type;           /* VkPhysicalDeviceType */
-    uint32_t api_version;           /* of Vulkan */
+    uint32_t api_version;           /* of Vulkan or CUDA, as VK_MAKE_API_VERSION */
     uint32_t driver_version;        /* VkPhysicalDeviceProperties.driverVersion */
     uint8_t uuid[16];               /* VkPhysicalDeviceIDProperties.deviceUUID */
     uint64_t memory_bytes;          /* largest device-local heap */

@@ -1,3 +1,4 @@
+#include "base/format.h"
 #include "base/text.h"
 #include "ipc/layers.h"
 #include "ipc/wire.h"
@@ -27,6 +28,12 @@ void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_worker *
         memcpy(device->selector, worker->core.device, sizeof device->selector);
         memcpy(device->uuid, told[i].uuid, sizeof device->uuid);
         bhi_text_line(device->name, sizeof device->name, told[i].name, strlen(told[i].name));
+        if (strncmp(device->selector, "cuda:", 5) == 0) {
+            /* Vulkan does not take what CUDA has made, nor CUDA what Vulkan has: of device memory a
+             * GPU is two devices. */
+            device->uuid[0] ^= 0xff;
+            bhi_format(device->name, sizeof device->name, "%.200s (CUDA)", told[i].name);
+        }
     }
 }
 

@@ -418,6 +418,15 @@ expect_status 2
 expect_object '.status == "REFUSED" and .code == "INVALID_ARGUMENT" and .reason == "SELECTOR_SEVERAL"'
 expect_stderr "'not bad' matches more than one device: script:0 script:2; see bulkhead devices"
 
+case_name="a GPU's CUDA device is found by its selector alone"
+SCRIPT_CUDA=1 cli "${good[@]}" --device "not bad" --json
+expect_status 0
+SCRIPT_CUDA=1 cli "${good[@]}" --device cuda:2 --json
+expect_status 0
+SCRIPT_CUDA=1 cli devices
+expect_status 0
+expect_stdout "CUDA 1.3.230"
+
 case_name="devices"
 cli devices
 expect_status 0

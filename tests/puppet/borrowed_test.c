@@ -5,6 +5,7 @@
 #include "supervisor/reactor/assignment.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* |shares|: its memory can be shared between processes. */
 static void runs_on_one_that(bool shares, bh_stream *stream, const char *name) {
@@ -54,6 +55,40 @@ TEST(refused_when_it_is_submitted) {
     BHT_STR_HAS(detail.message, "stream other runs on two");
     runs_on(other, "one");
     BHT_EQ(bh_event_cancel(fx_fill(other, buffer, 0)), BH_OK);
+}
+
+static void runs_on_gpu(bh_stream *stream, const char *selector) {
+    struct bhi_worker *worker = puppet_worker(BHI_RUNNING);
+    worker->devices = calloc(1, sizeof *worker->devices); /* released with it */
+    BHT_TRUE(worker->devices);
+    worker->device_count = worker->device_capacity = 1;
+    *worker->devices =
+        (struct bhi_msg_device){.chosen = 1, .device_type = 2, .uuid = {1}, .name = "H200"};
+    snprintf(worker->core.device, sizeof worker->core.device, "%s", selector);
+    bhi_context_lock(stream->context);
+    bhi_stream_learn_device(stream, worker);
+    bhi_context_unlock(stream->context);
+}
+
+/* Neither of the two interfaces takes what the other has made. */
+TEST(a_gpu_is_another_device_for_cuda) {
+    static const char *const selectors[] = {"nvidia:0", "cuda:0"};
+    const bh_command fill = {.type = BH_COMMAND_FILL,
+                             .fill = {.dst = buffer, .size = BH_WHOLE_SIZE}};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
+    runs_on_gpu(other, "cuda:0");
+    for (size_t i = 0; i < BHT_COUNT(selectors); i++) {
+        bh_detail detail = {0};
+        bh_event *event = NULL;
+        runs_on_gpu(puppet.stream, selectors[i]);
+        BHT_EQ(bh_submit(other, &info, &event, &detail), i == 0 ? BH_INVALID_ARGUMENT : BH_OK);
+        if (i == 0) {
+            BHT_STR_HAS(detail.message, "memory of device H200 (");
+            BHT_STR_HAS(detail.message, "stream other runs on H200 (CUDA)");
+        } else {
+            BHT_EQ(bh_event_cancel(event), BH_OK);
+        }
+    }
 }
 
 /* The other stream had no worker then: nobody knew where it runs. */

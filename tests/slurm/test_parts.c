@@ -406,8 +406,10 @@ static bh_device_info device(const char *selector, const char *pci, uint8_t uuid
 }
 
 TEST(test_devices) {
-    /* In an order that is not that of the addresses; a CPU driver, and another GPU's. */
+    /* In an order that is not that of the addresses; a CPU driver, and another GPU's. CUDA's is
+     * not counted. */
     bh_device_info devices[] = {
+        device("cuda:0", "0000:17:00.0", 0x32, false),
         device("nvidia:0", "0000:65:00.0", 0x89, false),
         device("nvidia:1", "0000:17:00.0", 0x32, false),
         device("nvidia:2", "0000:b3:00.0", 0x77, false),
@@ -419,21 +421,21 @@ TEST(test_devices) {
         const char *job_gpus, *visible, *selector; /* NULL: refused */
         size_t unused;
     } cases[] = {
-        {5, NULL, NULL, "", 0},
-        {5, "", "", "", 0},
-        {5, "0", NULL, "nvidia:1", 0}, /* the lowest address */
-        {5, "1", "0", "nvidia:0", 0},  /* the machine's number counts */
-        {5, "2", NULL, "nvidia:2", 0},
-        {5, "2,0", NULL, "nvidia:2", 1},
-        {5, "0,1,2", NULL, "any", 0}, /* all of them */
-        {5, NULL, "GPU-89ab", "nvidia:0", 0},
-        {5, NULL, "GPU-32AB0000-0000", "nvidia:1", 0},
-        {5, NULL, "GPU-99", NULL, 0},
-        {5, NULL, "7", NULL, 0},
-        {5, NULL, "x", NULL, 0},
-        {1, "3", NULL, "nvidia:0", 0}, /* confined: the only one that it sees */
-        {2, "3,5", NULL, "any", 0},
-        {0, "0", NULL, NULL, 0},
+        {6, NULL, NULL, "", 0},
+        {6, "", "", "", 0},
+        {6, "0", NULL, "nvidia:1", 0}, /* the lowest address */
+        {6, "1", "0", "nvidia:0", 0},  /* the machine's number counts */
+        {6, "2", NULL, "nvidia:2", 0},
+        {6, "2,0", NULL, "nvidia:2", 1},
+        {6, "0,1,2", NULL, "any", 0}, /* all of them */
+        {6, NULL, "GPU-89ab", "nvidia:0", 0},
+        {6, NULL, "GPU-32AB0000-0000", "nvidia:1", 0},
+        {6, NULL, "GPU-99", NULL, 0},
+        {6, NULL, "7", NULL, 0},
+        {6, NULL, "x", NULL, 0},
+        {2, "3", NULL, "nvidia:0", 0}, /* confined: the only one that it sees */
+        {3, "3,5", NULL, "any", 0},
+        {1, "0", NULL, NULL, 0},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         const struct bhi_slurm_grant grant = {.job_gpus = cases[i].job_gpus,

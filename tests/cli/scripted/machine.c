@@ -23,7 +23,8 @@ bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t ca
     for (size_t i = 0; status == BH_OK && i < 3 && i < capacity; i++) {
         bh_device_info *device = &out_devices[i];
         memset(device, 0, sizeof *device);
-        snprintf(device->selector, sizeof device->selector, "script:%zu", i);
+        snprintf(device->selector, sizeof device->selector, "%s:%zu",
+                 i == 2 && getenv("SCRIPT_CUDA") ? "cuda" : "script", i);
         snprintf(device->name, sizeof device->name, "%s", names[i]);
         snprintf(device->driver, sizeof device->driver, "scripted");
         snprintf(device->driver_info, sizeof device->driver_info, "1.2.3");
