@@ -229,28 +229,39 @@ static bool has_feature(const bh_device_info *device, const char *name) {
     return has;
 }
 
+static bool is_cuda(const bh_device_info *device) {
+    return strncmp(device->selector, "cuda:", 5) == 0;
+}
+
 static void report_driver(struct report *report, const bh_device_info *device) {
+    enum { BOTH, VULKAN, CUDA };
     static const struct {
         const char *feature;
+        int of;
         bool required;
         const char *without;
     } guarantees[] = {
-        {"externalMemoryHost", true,
+        {"externalMemoryHost", BOTH, true,
          "use another driver: with this one buffers cannot be shared without a copy"},
-        {"robustBufferAccess", false, "an index outside a buffer may touch other memory"},
-        {"robustBufferAccess2", false,
+        {"robustBufferAccess", VULKAN, false, "an index outside a buffer may touch other memory"},
+        {"robustBufferAccess2", VULKAN, false,
          "an index outside a binding may touch another part of the same buffer"},
-        {"nullDescriptor", false, "also bind buffers that the kernel does not use"},
-        {"zeroInitializeWorkgroupMemory", false, "shared memory may hold another kernel's data"},
-        {"deviceFault", false, "a device loss comes without an address"},
-        {"abortWord", false,
+        {"nullDescriptor", VULKAN, false, "also bind buffers that the kernel does not use"},
+        {"zeroInitializeWorkgroupMemory", VULKAN, false,
+         "shared memory may hold another kernel's data"},
+        {"deviceFault", VULKAN, false, "a device loss comes without an address"},
+        {"memoryExport", CUDA, true, "use another driver: with this one streams share no memory"},
+        {"abortWord", VULKAN, false,
          "a kernel cannot be stopped at its deadline: its worker is killed, and on a GPU other "
          "work may stall for seconds; use a GPU with device-local host-visible memory"},
-        {"wholeLoops", false,
+        {"wholeLoops", VULKAN, false,
          "the driver cuts long loops short, and the submission ends LOOP_LIMIT; install Mesa 25 or "
          "later"},
     };
     for (size_t i = 0; i < sizeof guarantees / sizeof guarantees[0]; i++) {
+        if (guarantees[i].of == (is_cuda(device) ? VULKAN : CUDA)) {
+            continue;
+        }
         const bool has = has_feature(device, guarantees[i].feature);
         add(report, "driver", guarantees[i].feature, guarantees[i].required,
             has ? BH_CHECK_HOLDS : BH_CHECK_ABSENT, guarantees[i].without, "%s %s %s",
@@ -483,6 +494,29 @@ static void report_stream(struct report *report, bh_context *context,
     bh_stream_release(stream);
 }
 
+/* Says whether CUDA's driver works behind the walls, and if not, why. A device is listed only after its
+ * worker has run a kernel. */
+static void report_cuda(struct report *report, bh_context *context, const bh_device_info *device) {
+    static const char name[] = "cuda";
+    bh_stream_options options = {.struct_size = sizeof options};
+    bh_stream *stream = NULL;
+    bh_detail why = {0};
+    if (device) {
+        add(report, "driver", name, false, BH_CHECK_HOLDS, "",
+            "%s ran a kernel in the sandbox, with %.80s", device->selector, device->driver_info);
+        return;
+    }
+    options.name = "doctor";
+    options.device = name;
+    if (bh_stream_create(context, &options, &stream, &why) == BH_OK) {
+        (void)!bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
+    }
+    add(report, "driver", name, false, BH_CHECK_ABSENT,
+        why.advice ? why.message + why.advice : "CUDA kernels do not run here; others do", "%.*s",
+        why.sentence + why.sentence_length, why.message);
+    bh_stream_release(stream);
+}
+
 static bh_status give(bh_detail *detail, const bh_detail *why) {
     if (detail) {
         *detail = *why;
@@ -551,11 +585,18 @@ static bh_status report_devices(struct report *report, bh_context *context, bool
             started ? ASK_VERBOSE : "see the check \"worker\"", "%s",
             started ? why.message : "no worker starts, so no device can be found");
     }
+    bool has_cuda = false;
     for (size_t i = 0; i < count && i < 8; i++) {
         report_driver(report, &devices[i]);
-        if (started) { /* otherwise each of the checks would wait for a worker, too */
+        if (is_cuda(&devices[i])) {
+            has_cuda = true;
+            report_cuda(report, context, &devices[i]);
+        } else if (started) { /* otherwise each of the checks would wait for a worker, too */
             report_stream(report, context, &devices[i]);
         }
+    }
+    if (started && !has_cuda) {
+        report_cuda(report, context, NULL);
     }
     if (!remedied && !is_remedied(&why)) {
         report_tables(report, context, devices, count < 8 ? count : 8);

@@ -29,13 +29,13 @@ static const char *cause(CUresult result) {
     case CUDA_ERROR_UNKNOWN:
         return ": /dev/nvidia-uvm is missing, or cannot be opened";
     default:
-        return "";
+        return NULL; /* it may be another one later */
     }
 }
 
 bool bhi_cuda_load(struct bhi_cuda_api *api, const struct bhi_backend_config *config,
                    struct bhi_error *error) {
-    int since, version = 0;
+    int since;
     const char *missing = bhi_cuda_find(api, (bhi_cuda_entry)config->entry, &since);
     if (missing) {
         BHI_ERROR_SAY(error, BH_REASON_DEVICE_LACKS, "%s: it needs CUDA %d.%d or later", missing,
@@ -45,12 +45,11 @@ bool bhi_cuda_load(struct bhi_cuda_api *api, const struct bhi_backend_config *co
     }
     const CUresult result = api->cuInit(0);
     if (result != CUDA_SUCCESS) {
-        (void)api->cuDriverGetVersion(&version);
-        BHI_ERROR(error, BH_REASON_NONE,
-                  .status = result == CUDA_ERROR_NO_DEVICE ? BH_NO_DEVICE : BH_CUDA,
+        const char *why = cause(result);
+        BHI_ERROR(error, BH_REASON_NONE, .status = why ? BH_NO_DEVICE : BH_CUDA,
                   .value = (uint64_t)result,
                   .text = BHI_SAY("cuInit: %s (%d)%s", bhi_cuda_name(api, result), (int)result,
-                                  cause(result)));
+                                  why ? why : ""));
         return false;
     }
     return true;
@@ -190,7 +189,8 @@ static void describe(const struct bhi_cuda_api *api, CUdevice device, struct bhi
     const struct bhi_pci pci = address_of(api, device);
     out->vendor_id = NVIDIA;
     out->device_type = DISCRETE_GPU;
-    out->api_version = out->driver_version = version > 0 ? (uint32_t)version : 0;
+    out->driver_version = version > 0 ? (uint32_t)version : 0;
+    out->api_version = out->driver_version / 1000 << 22 | out->driver_version % 1000 / 10 << 12;
     memcpy(out->uuid, uuid.bytes, sizeof out->uuid);
     out->features = BHI_FEATURE_HOST_IMPORT | BHI_FEATURE_NULL_DESCRIPTOR | BHI_FEATURE_INT8 |
                     BHI_FEATURE_INT16 | BHI_FEATURE_INT64 | BHI_FEATURE_FLOAT16 |
