@@ -111,9 +111,7 @@ const char *bhi_lesson_learned(struct bhi_worker *worker, const struct bhi_msg_l
     if (!lessons->kernel || lessons->kernel != answer->kernel) {
         return "it claims to have compiled a kernel that it was not asked to compile";
     }
-    if (answer->status == BH_OK) {
-        lessons->learned++;
-    } else {
+    if (answer->status != BH_OK) {
         /* What failed there may succeed elsewhere: a launch introduces it anew. */
         struct bhi_usage *usage =
             bhi_usage_find(worker->context->usages, worker->device, lessons->tenant);

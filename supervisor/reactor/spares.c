@@ -398,7 +398,6 @@ uint64_t bhi_spares_turn(bh_context *context, uint64_t now_ns) {
     if (!context->spares_due || context->closed || !context->settings.spare_kernels) {
         return look_again;
     }
-    context->spares_due = false;
     BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
         if (worker->kind == BHI_WORKER_DEVICE && bhi_spare_is_free(worker) && is_at_rest(worker)) {
             const uint64_t due_ns = teach(context, worker, now_ns);

@@ -58,7 +58,6 @@ struct bhi_worker_cache {
 struct bhi_lessons {
     bool adopted;            /* it was told kernels of |tenant|, and serves no other (T1) */
     char tenant[BHI_TENANT]; /* if adopted */
-    uint32_t learned;        /* kernels that it has compiled ahead of use */
     uint64_t kernel;         /* id of the one that it compiles now; 0: none */
     uint64_t since_ns, until_ns;
     uint8_t hash[32]; /* of that one, as what follows */
