@@ -18,7 +18,9 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#define KERNEL 77u
+#define KERNEL          77u
+#define DEVICE_TYPE_CPU 4 /* VK_PHYSICAL_DEVICE_TYPE_CPU */
+#define MOST_BINDINGS   256u
 
 /* The lines of the host's log. */
 static struct {
@@ -354,17 +356,25 @@ TEST(what_a_worker_says_of_device_memory) {
                    "it reports a heap that is larger than all heaps");
 }
 
+static struct {
+    int error; /* -errno */
+    const char *why;
+    int watched; /* side channels */
+} isolation;
+
 /* A puppet is no process: there is nothing in /proc to look at, and no thread to keep off. */
 int __wrap_bhi_proc_status_check(const struct bhi_proc_place *place, int pidfd, char *why,
                                  size_t why_size);
 int __wrap_bhi_proc_status_check(const struct bhi_proc_place *place, int pidfd, char *why,
                                  size_t why_size) {
-    (void)place, (void)pidfd, (void)why, (void)why_size;
-    return 0;
+    (void)place, (void)pidfd;
+    snprintf(why, why_size, "%s", isolation.why ? isolation.why : "");
+    return isolation.error;
 }
 void __wrap_bhi_watch_side_channel(struct bhi_worker *worker);
 void __wrap_bhi_watch_side_channel(struct bhi_worker *worker) {
     (void)worker;
+    isolation.watched++;
 }
 static struct {
     pid_t pid; /* 0: nobody */
@@ -395,17 +405,106 @@ static void becomes_ready(uint32_t type, bool known, const char *address) {
     puppet_has_come_to(peer->worker, BHI_HELD);
     peer->worker->core.stream->state = BHI_STREAM_WANTING;
     kept_off.pid = 0;
+    isolation.watched = 0;
     bhi_control_ready(peer->worker);
     BHT_EQ(peer->worker->core.life.state, BHI_RUNNING);
+    BHT_EQ(isolation.watched, type != DEVICE_TYPE_CPU);
     BHT_EQ(kept_off.pid, address ? 4242 : 0);
     BHT_TRUE(!address || strcmp(kept_off.address, address) == 0);
 }
 
 TEST(a_gpus_worker_keeps_off_interrupts) {
-    const uint32_t discrete = 2, cpu = 4; /* VK_PHYSICAL_DEVICE_TYPE_* */
+    const uint32_t discrete = 2, cpu = DEVICE_TYPE_CPU;
     becomes_ready(discrete, true, "0001:65:02.3");
     becomes_ready(discrete, false, NULL);
     becomes_ready(cpu, true, NULL);
+}
+
+/* It is used only if /proc shows that it is isolated. One that has died meanwhile is left to its end. */
+TEST(one_that_is_ready_is_looked_at) {
+    static const struct {
+        int error;
+        const char *why, *killed_for;
+    } rows[] = {{-ESRCH, NULL, NULL},
+                {-EACCES, NULL, "its isolation could not be checked: EACCES"},
+                {-EPERM, "it has capabilities", "it is not isolated: it has capabilities"}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        struct peer *peer = connect_peer(4242);
+        const struct bhi_life *life = &peer->worker->core.life;
+        puppet_has_come_to(peer->worker, BHI_HELD);
+        isolation.error = rows[i].error;
+        isolation.why = rows[i].why;
+        isolation.watched = 0;
+        bhi_control_ready(peer->worker);
+        isolation.error = 0;
+        isolation.why = NULL;
+        BHT_EQ(life->kill, rows[i].killed_for ? BHI_KILL_START : BHI_KILL_NONE);
+        BHT_STR_EQ(life->kill_text, rows[i].killed_for ? rows[i].killed_for : "");
+        BHT_TRUE(!bhi_worker_served(peer->worker) && heard.lines == 0 && isolation.watched == 0);
+    }
+}
+
+/* The chosen one is its device, whichever comes last. */
+TEST(which_device_is_chosen) {
+    for (uint32_t chosen = 0; chosen < 2; chosen++) {
+        puppet_again();
+        struct peer *peer = connect_peer(4242);
+        puppet_has_come_to(peer->worker, BHI_HELD);
+        for (uint32_t i = 0; i < 2; i++) {
+            struct bhi_message message = device_of(4096, 4096, 0, false);
+            message.device.index = i;
+            message.device.chosen = i == chosen;
+            send_it(peer, message);
+        }
+        WAIT_UNTIL((bhi_control_receive(peer->worker), peer->worker->device_count == 2), 20000);
+        BHT_EQ(peer->worker->core.device[strlen(peer->worker->core.device) - 1], '0' + (int)chosen);
+    }
+}
+
+/* Nothing is read any more of one that has broken the protocol. */
+static void say(struct peer *peer, struct bhi_message message) {
+    WAIT_UNTIL((bhi_control_receive(peer->worker), peer->worker->core.life.violated) ||
+                   bhi_channel_send(&peer->far, &message) == 0,
+               20000);
+}
+
+/* As many bindings as a kernel can have, in order. What is said twice is kept once. */
+TEST(what_a_worker_says_of_a_kernel) {
+    enum { ALL, OUT_OF_ORDER, TWICE, WAYS };
+    for (int way = ALL; way < WAYS; way++) {
+        puppet_again();
+        struct peer *peer = connect_peer(4242);
+        struct bhi_worker *worker = peer->worker;
+        bhi_conduct_asks(&worker->conduct, 1000);
+        for (uint32_t i = 0; i < MOST_BINDINGS && way != TWICE; i++) {
+            say(peer, (struct bhi_message){
+                          .type = BHI_MSG_KERNEL_BINDING,
+                          .kernel_binding = {.kernel = KERNEL,
+                                             .index = way == OUT_OF_ORDER && i == 9 ? 8 : i,
+                                             .kind = BH_BINDING_STORAGE_BUFFER,
+                                             .access = 3,
+                                             .count = 1}});
+        }
+        struct bhi_message info = kernel_info(64);
+        info.kernel_info.bindings = way == TWICE ? 0 : MOST_BINDINGS;
+        say(peer, info);
+        if (way == TWICE) {
+            say(peer, kernel_info(65));
+        }
+        say(peer, line("that is all"));
+        WAIT_UNTIL((bhi_control_receive(worker), worker->core.life.violated || heard.lines), 20000);
+        heard.lines = 0;
+        const bool good = way == ALL || way == TWICE;
+        BHT_EQ(worker->core.life.violated, !good);
+        BHT_STR_EQ(worker->core.life.kill_text, good ? "" : "its kernel bindings are out of order");
+        BHT_EQ(local_size_of(worker), good ? 64 : 0);
+        BHT_TRUE(!good || worker->reflections.next->next == &worker->reflections); /* one */
+        BHT_EQ(worker->conduct.messages.level, 0); /* a line is none */
+        worker->messages_left = true;
+        bhi_control_receive(worker);
+        BHT_TRUE(!worker->messages_left);
+    }
 }
 
 /* -- what goes --------------------------------------------------------------------------------- */

@@ -416,6 +416,76 @@ TEST(a_second_tenant_gets_room) {
     BHT_EQ(gone->core.life.kill, BHI_KILL_RETIRED);
 }
 
+static uint64_t turn_at(uint64_t now_ns) {
+    bhi_context_lock(puppet.context);
+    puppet.context->spares_due = true;
+    const uint64_t due_ns = bhi_spares_turn(puppet.context, now_ns);
+    bhi_context_pump_unlock(puppet.context);
+    return due_ns;
+}
+
+/* One a second; of several those go first that nobody misses. */
+TEST(spares_make_place_one_after_the_other) {
+    const uint64_t second = 1000000000, now_ns = bhi_now_ns();
+    struct bhi_worker *all[3];
+    puppet.context->settings.spares = 9; /* there is room */
+    bh_stream *bob = add_served("bob", BH_ISOLATION_STREAM);
+    for (int i = 0; i < 3; i++) {
+        all[i] = puppet_worker(BHI_RUNNING);
+    }
+    spares_use("", 0, 5);
+    spares_use("bob", 1, 9);
+    for (int i = 0; i < 3; i++) { /* the last one is told as well, though none stays untold */
+        all[i]->lessons.adopted = true;
+        strcpy(all[i]->lessons.tenant, i == 1 ? "bob" : "");
+        learn_all(all[i]);
+    }
+    puppet.context->settings.spares = 1;
+    bh_stream_release(bob); /* it uses most, and has no stream any more */
+    (void)add_served("carl", BH_ISOLATION_STREAM);
+    BHT_EQ(turn_at(now_ns), BH_FOREVER);
+    BHT_TRUE(!puppet.context->spares_due);
+    BHT_EQ(all[1]->core.life.kill, BHI_KILL_RETIRED);
+    for (int i = 0; i < 2; i++) {
+        BHT_EQ(turn_at(now_ns + second - 1), now_ns + second);
+        BHT_TRUE(puppet.context->spares_due);
+        BHT_TRUE(bhi_spare_is_free(all[0]) && bhi_spare_is_free(all[2]));
+    }
+    BHT_EQ(turn_at(now_ns + second), BH_FOREVER);
+    BHT_EQ(all[0]->core.life.kill, BHI_KILL_RETIRED); /* the first of equals */
+    BHT_TRUE(bhi_spare_is_free(all[2]));
+}
+
+/* Of equal ones the first is taken, and none whose zygote is lost; the longest lesson is waited for. Only
+ * so many submissions are looked at. */
+TEST(which_of_several_is_taken) {
+    struct bhi_worker *one = puppet_worker(BHI_RUNNING), *two = puppet_worker(BHI_RUNNING);
+    bh_stream *stream = add_stream("", BH_ISOLATION_STREAM);
+    BHT_TRUE(choose(stream) == one);
+    one->lessons.kernel = two->lessons.kernel = 7;
+    one->lessons.since_ns = 2000;
+    two->lessons.since_ns = 1000;
+    BHT_EQ(bhi_spares_patience(puppet.context, stream), 2000 + 50 * UINT64_C(1000000));
+    one->lessons.kernel = two->lessons.kernel = 0;
+    one->nice = 1; /* it was started for others */
+    BHT_TRUE(choose(stream) == two);
+    one->nice = 0;
+    one->lessons.adopted = two->lessons.adopted = true;
+    bhi_context_lock(puppet.context);
+    BHT_TRUE(bhi_worker_kernels_add(&two->kernels, spares_id_of(1), 1, false, 0));
+    bhi_context_unlock(puppet.context);
+    for (int i = 0; i < 8; i++) {
+        BHT_TRUE(choose(stream) == one);
+        spares_launch(stream, 0, false);
+    }
+    spares_launch(stream, 1, false); /* the ninth */
+    BHT_TRUE(choose(stream) == one);
+    struct bhi_zygote lost = {.state = BHI_ZYGOTE_LOST};
+    one->zygote = &lost;
+    BHT_TRUE(choose(stream) == two);
+    one->zygote = puppet.zygote;
+}
+
 TEST(a_spare_of_a_tenant_that_has_gone_makes_place) {
     bh_stream *other = add_served("bob", BH_ISOLATION_STREAM);
     struct bhi_worker *one = puppet_worker(BHI_RUNNING);
