@@ -10,6 +10,8 @@
 #include "supervisor/submit/internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* -- kernels ---------------------------------------------------------------------------------- */
 
@@ -108,13 +110,143 @@ TEST(what_a_submission_is) {
     }
 }
 
-/* -- lanes ------------------------------------------------------------------------------------ */
-
 enum {
     HEADER = sizeof(struct bhi_lane_record),
     FILL = sizeof(struct bhi_cmd_fill),
     COPY = sizeof(struct bhi_cmd_copy),
 };
+
+/* -- what a worker is told of it -------------------------------------------------------------- */
+
+/* A kernel whose binding 2 is read in set 0, and written in set 1. */
+static void declare(bh_kernel *kernel) {
+    bh_kernel_info *info = calloc(1, sizeof *info); /* released with it */
+    BHT_TRUE(info);
+    info->binding_count = 2;
+    info->bindings[0] = (bh_kernel_binding){.binding = 2, .access = BH_ACCESS_READ, .count = 1};
+    info->bindings[1] =
+        (bh_kernel_binding){.set = 1, .binding = 2, .access = BH_ACCESS_WRITE, .count = 2};
+    kernel->declared = info;
+}
+
+/* B5. What is written whole is overwritten, if it is sure that it is. */
+TEST(b5_what_a_binding_does) {
+    enum { R = BH_ACCESS_READ, W = BH_ACCESS_WRITE, RW = R | W, OPTIONAL = BH_ACCESS_OPTIONAL };
+    const uint64_t whole = BH_WHOLE_SIZE;
+    const struct {
+        bh_binding is;
+        uint32_t access;
+        bool undeclared, reads, writes, overwrites;
+        uint64_t size;
+    } rows[] = {
+        {{.access = R, .size = whole}, R, .reads = true, .size = 4096},
+        {{.access = W, .size = whole}, W, .writes = true, .overwrites = true, .size = 4096},
+        {{.access = W, .size = 4096}, W, .writes = true, .overwrites = true, .size = 4096},
+        {{.access = W, .size = whole, .offset = 4}, W, .writes = true, .size = 4092},
+        {{.access = W, .size = 4092}, W, .writes = true, .size = 4092},
+        {{.access = RW, .size = 8, .offset = 16}, RW, .reads = true, .writes = true, .size = 8},
+        {{.binding = 2, .size = whole}, R, .reads = true, .size = 4096},
+        {{.binding = 2, .set = 1, .size = whole}, W, .writes = true, .size = 4096},
+        {{.access = W | OPTIONAL, .binding = 2, .set = 1, .element = 1, .size = whole},
+         W | OPTIONAL,
+         .writes = true,
+         .overwrites = true,
+         .size = 4096},
+        {{.access = W | OPTIONAL, .binding = 2, .set = 1, .element = 2, .size = whole},
+         W | OPTIONAL,
+         .writes = true,
+         .size = 4096},
+        {{.access = W | OPTIONAL, .binding = 3, .size = whole},
+         W | OPTIONAL,
+         .writes = true,
+         .size = 4096},
+        {{.access = OPTIONAL, .binding = 3, .size = whole},
+         R | OPTIONAL,
+         .reads = true,
+         .size = 4096},
+        {{.access = W | OPTIONAL, .binding = 2, .set = 1, .size = whole},
+         W | OPTIONAL,
+         .undeclared = true,
+         .writes = true,
+         .size = 4096},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        if (!rows[i].undeclared) {
+            declare(kernels[V]);
+        }
+        bh_binding binding = rows[i].is;
+        binding.buffer = puppet.buffer;
+        static const uint32_t push[] = {11, 12};
+        bh_command command = fx_dispatch(kernels[V], &binding, 1);
+        for (uint32_t axis = 0; axis < 3; axis++) {
+            command.dispatch.groups[axis] = 2 + axis;
+        }
+        command.dispatch.push = push;
+        command.dispatch.push_size = sizeof push;
+        const bh_event *event = fx_command(puppet.stream, command, NULL, 0);
+        const struct bhi_submission *is = event->submission;
+        BHT_EQ(is->use_count, 1);
+        BHT_EQ(is->uses[0].reads, rows[i].reads);
+        BHT_EQ(is->uses[0].writes, rows[i].writes);
+        BHT_EQ(is->uses[0].overwrites, rows[i].overwrites);
+        const struct {
+            struct bhi_cmd_dispatch dispatch;
+            struct bhi_cmd_binding binding;
+            uint32_t push[2];
+        } wanted = {.dispatch = {.header = {.type = BHI_CMD_DISPATCH, .size = sizeof wanted},
+                                 .kernel = kernels[V]->body->id,
+                                 .groups_x = 2,
+                                 .groups_y = 3,
+                                 .groups_z = 4,
+                                 .binding_count = 1,
+                                 .push_size = sizeof push},
+                    .binding = {.buffer = puppet.buffer->id,
+                                .offset = binding.offset,
+                                .size = rows[i].size,
+                                .set = binding.set,
+                                .binding = binding.binding,
+                                .access = rows[i].access,
+                                .element = binding.element},
+                    .push = {11, 12}};
+        const struct bhi_lane_record *record = bhi_payload_of(is)->record;
+        BHT_EQ(record->size, HEADER + sizeof wanted);
+        BHT_TRUE(memcmp(bhi_record_first(record), &wanted, sizeof wanted) == 0);
+    }
+}
+
+/* All of a kernel, once; and if it is to be compiled only, that. */
+TEST(what_a_worker_is_told_of_a_kernel) {
+    struct bhi_worker *worker = puppet_serving();
+    bh_event *event = NULL;
+    BHT_EQ(bh_kernel_prepare(kernels[T], puppet.stream, &event, NULL), BH_OK);
+    const struct bhi_cmd_prepare wanted = {
+        .header = {.type = BHI_CMD_PREPARE, .size = sizeof wanted}, .kernel = kernels[T]->body->id};
+    const struct bhi_lane_record *record = bhi_payload_of(event->submission)->record;
+    BHT_EQ(record->size, HEADER + sizeof wanted);
+    BHT_TRUE(memcmp(bhi_record_first(record), &wanted, sizeof wanted) == 0);
+    struct bhi_msg_kernel_create create = {.kernel = wanted.kernel,
+                                           .format = BHI_KERNEL_SPIRV,
+                                           .code_bytes = 20,
+                                           .trusted = 1,
+                                           .entry = "main",
+                                           .name = "d"};
+    memcpy(create.hash, kernels[T]->body->hash, sizeof create.hash);
+    unsigned told = 0;
+    BHI_LIST_FOR(const struct bhi_outgoing, outgoing, &worker->outbox, link) {
+        if (outgoing->message.type == BHI_MSG_KERNEL_CREATE) {
+            BHT_TRUE(memcmp(&outgoing->message.kernel_create, &create, sizeof create) == 0);
+            BHT_GE(outgoing->fd, 0);
+            told++;
+        }
+    }
+    BHT_EQ(told, 1);
+    BHT_EQ(puppet.context->kernels->introduced, 1);
+    (void)fx_command(puppet.stream, fx_dispatch(kernels[T], NULL, 0), NULL, 0);
+    BHT_EQ(puppet.context->kernels->introduced, 1);
+}
+
+/* -- lanes ------------------------------------------------------------------------------------ */
 
 /* A submission whose record has |bytes|, more or less. Returns NULL if it is refused. */
 static bh_event *submit_record(uint64_t bytes, bh_detail *detail) {
