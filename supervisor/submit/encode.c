@@ -253,8 +253,7 @@ static bool overwrites(const struct bh_kernel *kernel, const bh_binding *binding
             ? find_declared(kernel->declared, binding->set, binding->binding)
             : NULL;
     const bool sure = !optional || (declared && binding->element < declared->count);
-    return sure && binding->access & BH_ACCESS_READ_WRITE && encoded->offset == 0 &&
-           encoded->size == buffer->size;
+    return sure && binding->access & BH_ACCESS_READ_WRITE && encoded->size == buffer->size;
 }
 
 /* Notes everything that a dispatch reads before anything that it writes, in whatever order the
