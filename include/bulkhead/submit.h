@@ -64,12 +64,17 @@ BH_API bh_binding bh_bind_read_write(uint32_t binding, bh_buffer *buffer);
 /* Runs a kernel. */
 typedef struct bh_dispatch {
     bh_kernel *kernel;          /* of the stream's context */
-    uint32_t groups[3];         /* workgroups, each at least 1. A product over 2^32 - 1 is
+    uint32_t groups[3];         /* workgroups (blocks), each at least 1. A product over 2^32 - 1 is
                                    LIMIT_EXCEEDED on a device without the feature wholeGrids */
     uint32_t binding_count;     /* at most 256; each element of an array counts */
     const bh_binding *bindings; /* one for each buffer that the kernel binds */
-    const void *push;           /* push constants, copied */
+    const void *push;           /* push constants, or the parameters of an image that are not
+                                   bound; copied */
     uint32_t push_size;         /* a multiple of 4, at most 4096 and the device's limit */
+    uint32_t block[3];          /* of an image: threads of a block, each at least 1. All 0: what
+                                   bh_kernel_options.block says. All 0 for SPIR-V */
+    uint32_t shared_bytes;      /* of an image: bytes of dynamic shared memory of a block; 0: what
+                                   bh_kernel_options.shared_bytes says */
 } bh_dispatch;
 
 /* Copies bytes from buffer to buffer. Ranges of one buffer must not overlap. */
@@ -153,8 +158,8 @@ typedef struct bh_submit_info {
  * see bh_buffer_create), or BH_INVALID_ARGUMENT (the detail names command and field). */
 BH_API BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
                                        bh_event **out_event, bh_detail *detail);
-/* Submits one dispatch, without waits, with the stream's deadline. Returns what bh_submit returns.
- */
+/* Submits one dispatch, without waits, with the stream's deadline; of an image with the block of its
+ * options. Returns what bh_submit returns. */
 BH_API BH_MUST_USE bh_status bh_launch(bh_stream *stream, bh_kernel *kernel,
                                        const uint32_t groups[3], const bh_binding *bindings,
                                        uint32_t binding_count, const void *push, uint32_t push_size,

@@ -75,7 +75,7 @@ BH_API bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *gi
     *out_kernel = NULL;
     bh_kernel_options options;
     BHI_TRY(take(module, call, detail));
-    BHI_TRY(bhi_kernel_take_options(given, call, &options, detail));
+    BHI_TRY(bhi_kernel_take_options(given, BHI_KERNEL_SPIRV, call, &options, detail));
     if (options.entry && strcmp(options.entry, "main") != 0) {
         return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.entry",
                         .text = BHI_SAY("is '%.64s'; a compiled module's is main", options.entry));
@@ -136,7 +136,7 @@ BH_API bh_status bh_kernel_create_source(bh_context *context, const bh_source *g
     *out_kernel = NULL;
     bh_kernel_options options;
     BHI_TRY(bhi_context_check(context, call, detail));
-    BHI_TRY(bhi_kernel_take_options(given_options, call, &options, detail));
+    BHI_TRY(bhi_kernel_take_options(given_options, BHI_KERNEL_SPIRV, call, &options, detail));
     BHI_TRY(bhi_callback_check(call, detail));
     struct bhi_compile_source source;
     bh_status status = bhi_compile_source_take(&source, given, options.entry, call, detail);

@@ -38,14 +38,15 @@ static void free_doomed(struct bhi_doomed *doomed) {
     bhi_context_unref(context);
 }
 
-/* Identity (K1): options, module, entry point, constants. The length of the module and that of the
- * entry point are hashed before them, and all other parts have a fixed size. So two different
- * kernels never hash the same bytes. */
+/* Identity (K1): format, options, module or image, entry point, constants. The length of the module
+ * and that of the entry point are hashed before them, and all other parts have a fixed size. So two
+ * different kernels never hash the same bytes. */
 static void hash_body(struct bhi_kernel_body *body, const void *code) {
     crypto_generichash_state state;
     crypto_generichash_init(&state, NULL, 0, sizeof body->hash);
-    static const unsigned char domain[] = "bulkhead kernel 2";
-    crypto_generichash_update(&state, domain, sizeof domain);
+    static const unsigned char domains[][18] = {
+        [BHI_KERNEL_SPIRV] = "bulkhead kernel 2", [BHI_KERNEL_IMAGE] = "bulkhead image 1"};
+    crypto_generichash_update(&state, domains[body->format], sizeof *domains);
     const unsigned char trusted = body->trusted;
     crypto_generichash_update(&state, &trusted, sizeof trusted);
     uint64_t length = body->code_size;
@@ -155,8 +156,8 @@ static uint64_t key_of(const uint8_t hash[32]) {
 /* Compares all fields and the code: equal hashes do not prove that two kernels are equal. */
 static bool same(const struct bhi_kernel_body *body, const struct bhi_kernel_body *other,
                  const void *code) {
-    if (body->code_size != other->code_size || body->trusted != other->trusted ||
-        strcmp(body->entry, other->entry) != 0 ||
+    if (body->format != other->format || body->code_size != other->code_size ||
+        body->trusted != other->trusted || strcmp(body->entry, other->entry) != 0 ||
         body->specialization_count != other->specialization_count) {
         return false;
     }
@@ -193,13 +194,13 @@ static struct bhi_kernel_body *find(bh_context *context, const struct bhi_kernel
     return NULL;
 }
 
-static bh_status refuse(struct bhi_kernel_body *body, int error, bh_detail *detail) {
+static bh_status refuse(struct bhi_kernel_body *body, const char *call, int error,
+                        bh_detail *detail) {
     if (body) {
         free_body(body);
     }
-    return BHI_FAIL(detail, "bh_kernel_create_spirv",
-                    error == -ENOMEM ? BH_REASON_MEMORY : BH_REASON_SYSTEM_CALL, "keeping the code",
-                    .sys_errno = -error);
+    return BHI_FAIL(detail, call, error == -ENOMEM ? BH_REASON_MEMORY : BH_REASON_SYSTEM_CALL,
+                    "keeping the code", .sys_errno = -error);
 }
 
 /* Adds the body to the context, with a reference; the table has room. Lock held. */
@@ -214,32 +215,33 @@ static void enter(bh_context *context, struct bhi_kernel_body *body) {
     context->kernels->bytes += body->code_size;
 }
 
-bh_status bhi_kernel_body_intern(bh_context *context, const void *code, size_t code_size,
+bh_status bhi_kernel_body_intern(bh_context *context, const struct bhi_kernel_code *code,
                                  const bh_kernel_options *options,
                                  struct bhi_kernel_body **out_body, bh_detail *detail) {
     struct bhi_kernel_body *body = calloc(1, sizeof *body);
     if (!body) {
-        return refuse(NULL, -ENOMEM, detail);
+        return refuse(NULL, code->call, -ENOMEM, detail);
     }
     body->fd = -1;
-    body->code_size = code_size;
+    body->format = code->format;
+    body->code_size = code->size;
     body->trusted = options && options->trusted;
     strcpy(body->entry, options && options->entry ? options->entry : "main");
     if (!copy_constants(body, options)) {
-        return refuse(body, -ENOMEM, detail);
+        return refuse(body, code->call, -ENOMEM, detail);
     }
-    hash_body(body, code);
+    hash_body(body, code->bytes);
     bhi_context_lock(context);
-    struct bhi_kernel_body *found = find(context, body, code);
+    struct bhi_kernel_body *found = find(context, body, code->bytes);
     if (!found) {
         bhi_context_settle_unlock(context);
-        int error = keep_code(body, code);
+        int error = keep_code(body, code->bytes);
         if (error) {
-            return refuse(body, error, detail);
+            return refuse(body, code->call, error, detail);
         }
         BHI_STEP_POINT("kernel_kept", body);
         bhi_context_lock(context);
-        found = find(context, body, code); /* another thread may have been faster */
+        found = find(context, body, code->bytes); /* another thread may have been faster */
     }
     if (found) {
         context->kernels->shared++;
@@ -247,7 +249,7 @@ bh_status bhi_kernel_body_intern(bh_context *context, const void *code, size_t c
         enter(context, body);
     } else {
         bhi_context_unlock(context);
-        return refuse(body, -ENOMEM, detail);
+        return refuse(body, code->call, -ENOMEM, detail);
     }
     bhi_context_settle_unlock(context);
     if (found) {

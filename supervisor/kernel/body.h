@@ -1,5 +1,5 @@
-/* The body of a kernel, which is all of it but its name: module, entry point, constants, options
- * (K1).
+/* The body of a kernel, which is all of it but its name and its usual block: module or image, entry
+ * point, constants, options (K1).
  *
  * Equal kernels of a context share one body: one copy of the code, one id on the wire, and so one
  * compile in each worker, however many callers and threads create it. A body is found by its hash,
@@ -22,6 +22,7 @@ struct bhi_kernel_body {
     uint64_t id;              /* on the wire */
     uint8_t hash[32];
     char entry[256];
+    enum bhi_kernel_format format;
     bool trusted;
     uint64_t code_size;
     /* Small code takes no descriptor: there may be many thousand kernels. */
@@ -51,9 +52,17 @@ struct bhi_kernel_table {
 
 void bhi_kernel_table_fini(struct bhi_kernel_table *table);
 
-/* Finds or makes the body for the checked arguments of bh_kernel_create_spirv. *out_body is
- * referenced. No lock held. */
-bh_status bhi_kernel_body_intern(bh_context *context, const void *code, size_t code_size,
+/* What a caller has given. */
+struct bhi_kernel_code {
+    const char *call; /* the public function, for the detail */
+    enum bhi_kernel_format format;
+    const void *bytes;
+    size_t size;
+};
+
+/* Finds or makes the body for code and options that are checked. *out_body is referenced. No lock
+ * held. */
+bh_status bhi_kernel_body_intern(bh_context *context, const struct bhi_kernel_code *code,
                                  const bh_kernel_options *options,
                                  struct bhi_kernel_body **out_body, bh_detail *detail);
 /* Lock held. After the last reference the workers forget the body. */

@@ -33,9 +33,40 @@ bool bhi_kernel_is_module(const void *code, uint64_t bytes) {
     return magic == SPIRV_MAGIC;
 }
 
-bh_status bhi_kernel_take_options(const bh_kernel_options *given, const char *call,
-                                  bh_kernel_options *options, bh_detail *detail) {
+/* What only kernels of the other format have. */
+static bh_status check_format(const bh_kernel_options *options, enum bhi_kernel_format format,
+                              const char *call, bh_detail *detail) {
+    const uint32_t *block = options->block;
+    const bool image = format == BHI_KERNEL_IMAGE;
+    if (image && !options->entry) {
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "options.entry",
+                        .advice = "name the kernel in the image");
+    }
+    if (image && options->specialization_count) {
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.specializations",
+                        .text = "are for SPIR-V; an image for CUDA has none");
+    }
+    if (image && options->trusted) {
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.trusted",
+                        .text = "is for SPIR-V; a CUDA kernel has no guard that could be left out");
+    }
+    if (!image && (block[0] || block[1] || block[2] || options->shared_bytes)) {
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT,
+                        options->shared_bytes ? "options.shared_bytes" : "options.block",
+                        .text = "is for images; a SPIR-V module says how large a workgroup is");
+    }
+    if (!block[0] != !block[1] || !block[0] != !block[2]) {
+        return BHI_FAIL(
+            detail, call, BH_REASON_ARGUMENT, "options.block",
+            .text = BHI_SAY("is %u, %u, %u: give all three or none", block[0], block[1], block[2]));
+    }
+    return BH_OK;
+}
+
+bh_status bhi_kernel_take_options(const bh_kernel_options *given, enum bhi_kernel_format format,
+                                  const char *call, bh_kernel_options *options, bh_detail *detail) {
     BHI_TRY(bhi_layout_take(BHI_OURS(bh_kernel_options), options, given, call, "options", detail));
+    BHI_TRY(check_format(options, format, call, detail));
     if (options->entry && strlen(options->entry) >= sizeof((struct bhi_kernel_body *)0)->entry) {
         return BHI_FAIL(detail, call, BH_REASON_TOO_LONG, "options.entry", .limit = 255);
     }
@@ -96,48 +127,77 @@ static bool find_text(const void *code, size_t size, char out_line[LINE]) {
     return length >= LEAST_TEXT && end > begin && others < length / 4;
 }
 
-#define CREATE "bh_kernel_create_spirv"
+/* Does it begin like a cubin or a fat binary, or is it PTX: text with a directive .version? */
+static bool is_image(const void *code, size_t size) {
+    static const char elf[] = {0x7f, 'E', 'L', 'F'},
+                      fatbin[] = {0x50, (char)0xed, 0x55, (char)0xba};
+    if (size >= sizeof elf &&
+        (!memcmp(code, elf, sizeof elf) || !memcmp(code, fatbin, sizeof elf))) {
+        return true;
+    }
+    return strnlen(code, size) + 1 >= size && memmem(code, size, ".version", 8);
+}
 
-static bh_status check_code(const void *code, size_t code_size, bh_detail *detail) {
+#define SPIRV "bh_kernel_create_spirv"
+#define IMAGE "bh_kernel_create_image"
+
+static bh_status check_image(const void *image, size_t size, bh_detail *detail) {
     char line[LINE];
-    BHI_NEED(code, CREATE, detail);
+    BHI_NEED(image, IMAGE, detail);
+    if (bhi_kernel_is_module(image, size)) {
+        return BHI_FAIL(detail, IMAGE, BH_REASON_ARGUMENT, "image", .text = "is SPIR-V",
+                        .advice = "use " SPIRV);
+    }
+    if (!is_image(image, size)) {
+        return BHI_FAIL(detail, IMAGE, BH_REASON_NOT_IMAGE, "image", .value = size,
+                        .text = find_text(image, size, line) ? line : NULL);
+    }
+    return size <= MAX_CODE
+               ? BH_OK
+               : BHI_FAIL(detail, IMAGE, BH_REASON_OVER, "size", .value = size, .limit = MAX_CODE);
+}
+
+static bh_status check_spirv(const void *code, size_t code_size, bh_detail *detail) {
+    char line[LINE];
+    BHI_NEED(code, SPIRV, detail);
     uint32_t magic = 0;
     if (code_size >= sizeof magic) {
         memcpy(&magic, code, sizeof magic);
     }
     const bool sized = code_size >= MIN_CODE && code_size <= MAX_CODE && code_size % 4 == 0;
     if (magic != SPIRV_MAGIC) {
-        return BHI_FAIL(detail, CREATE, BH_REASON_NOT_SPIRV, "code", .value = code_size,
-                        .text = find_text(code, code_size, line) ? line : NULL);
+        return BHI_FAIL(detail, SPIRV, BH_REASON_NOT_SPIRV, "code", .value = code_size,
+                        .text = find_text(code, code_size, line) ? line : NULL,
+                        .advice = is_image(code, code_size) ? "use " IMAGE : NULL);
     }
     if (!sized && code_size > MAX_CODE) {
-        return BHI_FAIL(detail, CREATE, BH_REASON_OVER, "code_size", .value = code_size,
+        return BHI_FAIL(detail, SPIRV, BH_REASON_OVER, "code_size", .value = code_size,
                         .limit = MAX_CODE);
     }
     if (!sized) {
-        return BHI_FAIL(detail, CREATE, BH_REASON_CUT_SHORT, "code", .value = code_size,
+        return BHI_FAIL(detail, SPIRV, BH_REASON_CUT_SHORT, "code", .value = code_size,
                         .limit = MIN_CODE);
     }
     return BH_OK;
 }
 
-BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t code_size,
-                                        const bh_kernel_options *given, bh_kernel **out_kernel,
-                                        bh_detail *detail) {
+static bh_status create(bh_context *context, const struct bhi_kernel_code *code,
+                        const bh_kernel_options *given, bh_kernel **out_kernel, bh_detail *detail) {
     bh_kernel_options options;
-    BHI_NEED(out_kernel, CREATE, detail);
+    BHI_NEED(out_kernel, code->call, detail);
     *out_kernel = NULL;
-    BHI_TRY(bhi_context_check(context, CREATE, detail));
-    BHI_TRY(check_code(code, code_size, detail));
-    BHI_TRY(bhi_kernel_take_options(given, CREATE, &options, detail));
+    BHI_TRY(bhi_context_check(context, code->call, detail));
+    BHI_TRY(code->format == BHI_KERNEL_IMAGE ? check_image(code->bytes, code->size, detail)
+                                             : check_spirv(code->bytes, code->size, detail));
+    BHI_TRY(bhi_kernel_take_options(given, code->format, code->call, &options, detail));
     struct bhi_kernel_body *body = NULL;
-    BHI_TRY(bhi_kernel_body_intern(context, code, code_size, &options, &body, detail));
+    BHI_TRY(bhi_kernel_body_intern(context, code, &options, &body, detail));
     struct bh_kernel *kernel = bhi_freelist_take(&freelist);
     if (!kernel) {
         bhi_context_lock(context);
         bhi_kernel_body_unref_locked(body);
         bhi_context_settle_unlock(context);
-        return BHI_FAIL(detail, CREATE, BH_REASON_MEMORY);
+        return BHI_FAIL(detail, code->call, BH_REASON_MEMORY);
     }
     *kernel = (struct bh_kernel){0};
     atomic_init(&kernel->refs, 1);
@@ -147,9 +207,25 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
     kernel->body = body;
     const char *name = options.name ? options.name : body->entry;
     bhi_text_line(kernel->name, sizeof kernel->name, name, strlen(name));
+    memcpy(kernel->block, options.block, sizeof kernel->block);
+    kernel->shared_bytes = options.shared_bytes;
     atomic_init(&kernel->handle.count, 1);
     *out_kernel = kernel;
     return BH_OK;
+}
+
+BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t code_size,
+                                        const bh_kernel_options *options, bh_kernel **out_kernel,
+                                        bh_detail *detail) {
+    const struct bhi_kernel_code given = {SPIRV, BHI_KERNEL_SPIRV, code, code_size};
+    return create(context, &given, options, out_kernel, detail);
+}
+
+BH_API bh_status bh_kernel_create_image(bh_context *context, const void *image, size_t size,
+                                        const bh_kernel_options *options, bh_kernel **out_kernel,
+                                        bh_detail *detail) {
+    const struct bhi_kernel_code given = {IMAGE, BHI_KERNEL_IMAGE, image, size};
+    return create(context, &given, options, out_kernel, detail);
 }
 
 void bhi_kernel_unref_locked(struct bh_kernel *kernel) {

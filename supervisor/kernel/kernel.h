@@ -14,7 +14,8 @@ struct bh_kernel {
     bh_context *context;          /* referenced */
     struct bhi_kernel_body *body; /* referenced */
     char name[64];
-    bh_kernel_info *declared; /* lock; owned; NULL: its bindings are not known */
+    uint32_t block[3], shared_bytes; /* of an image: for launches that do not say it */
+    bh_kernel_info *declared;        /* lock; owned; NULL: its bindings are not known */
 };
 
 static inline void bhi_kernel_ref(struct bh_kernel *kernel) {
@@ -23,9 +24,10 @@ static inline void bhi_kernel_ref(struct bh_kernel *kernel) {
 void bhi_kernel_unref_locked(struct bh_kernel *kernel); /* lock held */
 void bhi_kernel_unref(struct bh_kernel *kernel);        /* no lock */
 
-/* Copies a caller's options for |call|, and checks them; |given| is NULL: the defaults. */
-bh_status bhi_kernel_take_options(const bh_kernel_options *given, const char *call,
-                                  bh_kernel_options *options, bh_detail *detail);
+/* Copies a caller's options for |call|, and checks them for a kernel of that format; |given| is NULL:
+ * the defaults. */
+bh_status bhi_kernel_take_options(const bh_kernel_options *given, enum bhi_kernel_format format,
+                                  const char *call, bh_kernel_options *options, bh_detail *detail);
 /* Returns true if length and magic number are those of a module. */
 bool bhi_kernel_is_module(const void *code, uint64_t bytes);
 

@@ -65,18 +65,31 @@ bool bhi_encode_use(struct bhi_payload *payload, struct bh_buffer *buffer, bool 
     return true;
 }
 
-static bool use_kernel(struct bhi_payload *payload, struct bh_kernel *kernel) {
+/* |text|: of the sentence; NULL if it has none. */
+static bh_status refuse_kernel(struct bhi_encoder *encoder, bh_reason why,
+                               const struct bh_kernel *kernel, const char *text) {
+    return BHI_FAIL(encoder->detail, encoder->call, why, kernel->name,
+                    .status = BH_INVALID_ARGUMENT, .place = place_of(encoder), .text = text);
+}
+
+static bool is_image(const struct bh_kernel *kernel) {
+    return kernel->body->format == BHI_KERNEL_IMAGE;
+}
+
+/* Notes that a command uses a kernel. Lock held. */
+static bh_status use_kernel(struct bhi_encoder *encoder, struct bh_kernel *kernel) {
+    struct bhi_payload *payload = encoder->payload;
     for (uint32_t i = payload->kernel_count; i > 0; i--) {
         if (payload->kernels[i - 1] == kernel) {
-            return true;
+            return BH_OK;
         }
     }
     if (!BHI_ARRAY_RESERVE(payload->kernels, payload->kernel_capacity, payload->kernel_count + 1)) {
-        return false;
+        return no_memory(encoder);
     }
     payload->kernels[payload->kernel_count++] = kernel;
     bhi_kernel_ref(kernel);
-    return true;
+    return BH_OK;
 }
 
 static const bh_kernel_binding *find_declared(const bh_kernel_info *info, uint32_t set,
@@ -110,6 +123,10 @@ static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel
     }
     if (*out != BH_ACCESS_DECLARED) {
         return BH_OK;
+    }
+    if (is_image(kernel)) {
+        return BHI_FAIL(encoder->detail, encoder->call, BH_REASON_ACCESS_UNKNOWN, place,
+                        .place = place_of(encoder), .text = kernel->name);
     }
     if (!kernel->declared) {
         return REFUSE(encoder, place,
@@ -209,6 +226,10 @@ static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel
         return REFUSE(encoder, place, "%s: an array of buffers has %u elements at most", place,
                       BHI_MAX_BINDINGS);
     }
+    if (is_image(kernel) && (binding->set || binding->element)) {
+        return REFUSE(encoder, place,
+                      "%s: the parameters of an image are bindings of set 0, element 0", place);
+    }
     bh_access access;
     BHI_TRY(find_access(encoder, kernel, binding, place, &access));
     BHI_TRY(check_memory(encoder, &buffer, access & BH_ACCESS_WRITE, place));
@@ -279,6 +300,33 @@ static bool use_bindings(struct bhi_payload *payload, const bh_dispatch *command
     return true;
 }
 
+/* Writes the threads of a block, and its shared memory: none, unless the kernel is an image. */
+static bh_status add_block(struct bhi_encoder *encoder, const bh_dispatch *command,
+                           struct bhi_cmd_dispatch *out) {
+    const struct bh_kernel *kernel = command->kernel;
+    const bool given = command->block[0] || command->block[1] || command->block[2];
+    const uint32_t *block = given ? command->block : kernel->block;
+    if (!is_image(kernel)) {
+        return !given && !command->shared_bytes
+                   ? BH_OK
+                   : refuse_kernel(encoder, BH_REASON_BLOCK, kernel,
+                                   "is SPIR-V, whose module says how large a workgroup is");
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        if (!block[axis]) {
+            return refuse_kernel(encoder, BH_REASON_BLOCK, kernel,
+                                 BHI_SAY("is a CUDA kernel: a launch says how many threads a block "
+                                         "has, and this one has 0 in %c",
+                                         "xyz"[axis]));
+        }
+    }
+    out->block_x = block[0];
+    out->block_y = block[1];
+    out->block_z = block[2];
+    out->shared_bytes = command->shared_bytes ? command->shared_bytes : kernel->shared_bytes;
+    return BH_OK;
+}
+
 static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_dispatch *command,
                               bh_context *context) {
     if (!BHI_LIVE(command->kernel)) {
@@ -309,9 +357,10 @@ static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_dispatch *co
     }
     size_t size = bhi_cmd_dispatch_size(command->binding_count, command->push_size);
     uint8_t *at = bhi_encode_append(encoder->payload, size);
-    if (!at || !use_kernel(encoder->payload, command->kernel)) {
+    if (!at) {
         return no_memory(encoder);
     }
+    BHI_TRY(use_kernel(encoder, command->kernel));
     struct bhi_cmd_dispatch *dispatch = (struct bhi_cmd_dispatch *)(void *)at;
     dispatch->header = (struct bhi_cmd_header){.type = BHI_CMD_DISPATCH, .size = (uint32_t)size};
     dispatch->kernel = command->kernel->body->id;
@@ -320,6 +369,7 @@ static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_dispatch *co
     dispatch->groups_z = command->groups[2];
     dispatch->binding_count = command->binding_count;
     dispatch->push_size = command->push_size;
+    BHI_TRY(add_block(encoder, command, dispatch));
     struct bhi_cmd_binding *bindings = (struct bhi_cmd_binding *)(void *)(at + sizeof *dispatch);
     struct bh_buffer *buffers[BHI_MAX_BINDINGS];
     for (uint32_t i = 0; i < command->binding_count; i++) {
@@ -429,9 +479,10 @@ static bh_status add_fill(struct bhi_encoder *encoder, const bh_fill *command,
 
 bh_status bhi_encode_prepare(struct bhi_encoder *encoder, struct bh_kernel *kernel) {
     struct bhi_cmd_prepare *prepare = bhi_encode_append(encoder->payload, sizeof *prepare);
-    if (!prepare || !use_kernel(encoder->payload, kernel)) {
+    if (!prepare) {
         return no_memory(encoder);
     }
+    BHI_TRY(use_kernel(encoder, kernel));
     *prepare = (struct bhi_cmd_prepare){
         .header = {.type = BHI_CMD_PREPARE, .size = sizeof *prepare},
         .kernel = kernel->body->id,

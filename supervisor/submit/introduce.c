@@ -217,7 +217,8 @@ int bhi_introduce_kernel(struct bhi_worker *worker, const struct bhi_kernel_body
         bhi_list_append(&messages, &create->link);
     }
     if (!create || create->fd < 0 ||
-        !bhi_worker_kernels_add(&worker->kernels, body->id, body->code_size, false, seq)) {
+        !bhi_worker_kernels_add(&worker->kernels, body->id, body->code_size,
+                                body->format == BHI_KERNEL_IMAGE, seq)) {
         const int error = create && create->fd < 0 ? -create->fd : ENOMEM;
         if (create) {
             bhi_fd_close(&create->fd);
@@ -228,7 +229,7 @@ int bhi_introduce_kernel(struct bhi_worker *worker, const struct bhi_kernel_body
     }
     struct bhi_msg_kernel_create *message = &create->message.kernel_create;
     message->kernel = body->id;
-    message->format = BHI_KERNEL_SPIRV;
+    message->format = body->format;
     message->code_bytes = body->code_size;
     message->spec_count = body->specialization_count;
     message->trusted = body->trusted;

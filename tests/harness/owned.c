@@ -252,6 +252,13 @@ WRAP(bh_status, bh_kernel_create_spirv, bh_context *context, const void *code, s
     return own(status, KERNEL, out ? *out : NULL);
 }
 
+WRAP(bh_status, bh_kernel_create_image, bh_context *context, const void *image, size_t size,
+     const bh_kernel_options *options, bh_kernel **out, bh_detail *detail) {
+    const bh_status status =
+        MAKE(__real_bh_kernel_create_image(context, image, size, options, out, detail));
+    return own(status, KERNEL, out ? *out : NULL);
+}
+
 WRAP(bh_status, bh_kernel_create_source, bh_context *context, const bh_source *source,
      const bh_kernel_options *options, bh_kernel **out, bh_detail *detail) {
     const bh_status status =

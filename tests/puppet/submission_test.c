@@ -110,6 +110,136 @@ TEST(what_a_submission_is) {
     }
 }
 
+/* -- images ----------------------------------------------------------------------------------- */
+
+static bh_kernel *image_with(const uint32_t block[3], uint32_t shared_bytes) {
+    static const char ptx[] = ".version 8.0";
+    bh_kernel_options options = {
+        .struct_size = sizeof options, .entry = "k", .shared_bytes = shared_bytes};
+    memcpy(options.block, block, sizeof options.block);
+    bh_kernel *kernel = NULL;
+    BHT_EQ(bh_kernel_create_image(puppet.context, ptx, sizeof ptx, &options, &kernel, NULL), BH_OK);
+    return kernel;
+}
+
+/* The block of the launch, or of the kernel's options. The worker is told the kernel's format. */
+TEST(a_launch_of_an_image_has_a_block) {
+    static const struct {
+        bool image;
+        uint32_t usual[3], usual_shared, block[3], shared;
+        uint32_t told[3], told_shared;
+        const char *why; /* NULL: it is launched */
+    } rows[] = {
+        {true, {0}, 0, {1, 2, 3}, 4, {1, 2, 3}, 4, NULL},
+        {true, {5, 6, 7}, 8, {0}, 0, {5, 6, 7}, 8, NULL},
+        {true, {5, 6, 7}, 8, {1, 2, 3}, 0, {1, 2, 3}, 8, NULL},
+        {true, {5, 6, 7}, 8, {0}, 4, {5, 6, 7}, 4, NULL},
+        {true,
+         {0},
+         8,
+         {0},
+         0,
+         {0},
+         0,
+         "kernel \"k\" is a CUDA kernel: a launch says how many threads "
+         "a block has, and this one has 0 in x"},
+        {true, {5, 6, 7}, 8, {1, 0, 3}, 0, {0}, 0, "this one has 0 in y"},
+        {true, {5, 6, 7}, 8, {1, 2, 0}, 0, {0}, 0, "this one has 0 in z"},
+        {false, {0}, 0, {0}, 0, {0}, 0, NULL},
+        {false,
+         {0},
+         0,
+         {0, 0, 1},
+         0,
+         {0},
+         0,
+         "kernel \"a\" is SPIR-V, whose module says how large a "
+         "workgroup is"},
+        {false, {0}, 0, {0}, 4, {0}, 0, "kernel \"a\" is SPIR-V, whose module says"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        bh_kernel *kernel =
+            rows[i].image ? image_with(rows[i].usual, rows[i].usual_shared) : kernels[U];
+        bh_command command = fx_dispatch(kernel, NULL, 0);
+        memcpy(command.dispatch.block, rows[i].block, sizeof rows[i].block);
+        command.dispatch.shared_bytes = rows[i].shared;
+        const bh_submit_info info = {
+            .struct_size = sizeof info, .commands = &command, .command_count = 1};
+        bh_event *event = NULL;
+        bh_detail detail = {0};
+        const bh_status status = bh_submit(puppet.stream, &info, &event, &detail);
+        if (rows[i].why) {
+            BHT_EQ(status, BH_INVALID_ARGUMENT);
+            BHT_EQ(detail.reason, BH_REASON_BLOCK);
+            BHT_STR_HAS(detail.message, rows[i].why);
+            BHT_STR_HAS(detail.message, "command 0: ");
+            continue;
+        }
+        BHT_EQ(status, BH_OK);
+        const struct bhi_submission *is = event->submission;
+        const struct bhi_cmd_dispatch *told = (const void *)(bhi_payload_of(is)->record + 1);
+        BHT_EQ(told->block_x, rows[i].told[0]);
+        BHT_EQ(told->block_y, rows[i].told[1]);
+        BHT_EQ(told->block_z, rows[i].told[2]);
+        BHT_EQ(told->shared_bytes, rows[i].told_shared);
+        BHT_TRUE(is->abortable && !is->trusted);
+        uint32_t format = 0;
+        BHI_LIST_EACH(node, &worker->outbox) {
+            const struct bhi_message *sent =
+                &BHI_CONTAINER(node, struct bhi_outgoing, link)->message;
+            format = sent->type == BHI_MSG_KERNEL_CREATE ? sent->kernel_create.format : format;
+        }
+        BHT_EQ(format, rows[i].image ? BHI_KERNEL_IMAGE : BHI_KERNEL_SPIRV);
+        const struct bhi_worker_kernel *known = bhi_map_get(&worker->kernels.map, kernel->body->id);
+        BHT_EQ(known->image, rows[i].image);
+    }
+}
+
+/* A parameter is bound by its position alone, and the caller says what is done with it (B5), whatever
+ * a worker has said. */
+TEST(parameters_are_bound_by_position) {
+    static const struct {
+        bh_binding binding;
+        bh_reason reason;
+        const char *why;
+    } rows[] = {
+        {{.set = 1, .access = BH_ACCESS_READ}, BH_REASON_COMMAND, "set 0, element 0"},
+        {{.element = 1, .access = BH_ACCESS_WRITE | BH_ACCESS_OPTIONAL},
+         BH_REASON_COMMAND,
+         "set 0 binding 0 element 1: the parameters of an image are bindings of set 0, element 0"},
+        {{.binding = 3},
+         BH_REASON_ACCESS_UNKNOWN,
+         "bh_launch: set 0 binding 3: kernel \"k\" is a CUDA kernel, which does not say what it "
+         "writes; give BH_ACCESS_READ, BH_ACCESS_WRITE or BH_ACCESS_READ_WRITE"},
+        {{.access = BH_ACCESS_OPTIONAL}, BH_REASON_ACCESS_UNKNOWN, "set 0 binding 0: "},
+        {{.binding = 3, .access = BH_ACCESS_READ_WRITE}, BH_REASON_NONE, ""},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        for (int told = 0; told < 2; told++) {
+            bh_kernel *kernel = image_with((const uint32_t[]){1, 1, 1}, 0);
+            bh_kernel_info info = {.binding_count = 1, .bindings = {{.access = 3, .count = 8}}};
+            kernel->declared = told ? malloc(sizeof info) : NULL;
+            BHT_TRUE(!told || kernel->declared);
+            if (told) {
+                *kernel->declared = info;
+            }
+            bh_binding binding = rows[i].binding;
+            bh_detail detail = {0};
+            binding.buffer = puppet.buffer;
+            binding.size = BH_WHOLE_SIZE;
+            BHT_EQ(bh_launch(puppet.stream, kernel, (const uint32_t[]){1, 1, 1}, &binding, 1, NULL,
+                             0, NULL, &detail),
+                   rows[i].reason ? BH_INVALID_ARGUMENT : BH_OK);
+            BHT_EQ(detail.reason, rows[i].reason);
+            BHT_STR_HAS(detail.message, rows[i].why);
+        }
+    }
+}
+
+/* -- lanes ------------------------------------------------------------------------------------ */
+
 enum {
     HEADER = sizeof(struct bhi_lane_record),
     FILL = sizeof(struct bhi_cmd_fill),

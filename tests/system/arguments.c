@@ -316,6 +316,114 @@ TEST(kernels) {
     BHT_EQ(bh_stream_worker_pid(stream), pid);
 }
 
+#define PTX ".version 8.0\n.target sm_80\n.address_size 64\n"
+
+TEST(images) {
+    static const char ptx[] = "// made by a compiler\n" PTX,
+                      elf[] = "\x7f"
+                              "ELF",
+                      fatbin[] = "\x50\xed\x55\xba", late[] = PTX "\0" PTX,
+                      cuda[] = "__global__ void k() {}\n";
+    static const uint32_t spirv[16] = {0x07230203};
+    static const bh_specialization one = {5, 4, 1};
+#define OPTIONS(...) {.struct_size = sizeof(bh_kernel_options), __VA_ARGS__}
+    static const struct {
+        const void *image;
+        size_t size;
+        bh_kernel_options options;
+        const char *why; /* NULL: it is one */
+        bh_reason reason;
+    } rows[] = {
+        {ptx, sizeof ptx - 1, OPTIONS(.entry = "k"), NULL, 0},
+        {ptx, sizeof ptx, OPTIONS(.entry = "k", .block = {1, 2, 3}, .shared_bytes = 4), NULL, 0},
+        {elf, 4, OPTIONS(.entry = "_Z1kPf"), NULL, 0},
+        {fatbin, 4, OPTIONS(.entry = "k", .shared_bytes = 4), NULL, 0},
+        {ptx, sizeof ptx, OPTIONS(.name = "k"),
+         "options.entry is NULL; to correct it: name the kernel in the image", BH_REASON_NULL},
+        {ptx, sizeof ptx, OPTIONS(.entry = "k", .specializations = &one, .specialization_count = 1),
+         "options.specializations are for SPIR-V; an image for CUDA has none", BH_REASON_ARGUMENT},
+        {ptx, sizeof ptx, OPTIONS(.entry = "k", .trusted = true),
+         "options.trusted is for SPIR-V; a CUDA kernel has no guard", BH_REASON_ARGUMENT},
+        {ptx, sizeof ptx, OPTIONS(.entry = "k", .block = {1, 0, 1}),
+         "options.block is 1, 0, 1: give all three or none", BH_REASON_ARGUMENT},
+        {ptx, sizeof ptx, OPTIONS(.entry = "k\n"), "options.entry is not UTF-8",
+         BH_REASON_NOT_TEXT},
+        {NULL, 1, OPTIONS(.entry = "k"), "image is NULL", BH_REASON_NULL},
+        {ptx, 0, OPTIONS(.entry = "k"), "cubin nor a fatbin (0 bytes)", BH_REASON_NOT_IMAGE},
+        {elf, 3, OPTIONS(.entry = "k"), "cubin nor a fatbin (3 bytes)", BH_REASON_NOT_IMAGE},
+        {late, sizeof late, OPTIONS(.entry = "k"),
+         "cubin nor a fatbin, but text that begins "
+         "\".version 8.0\" (",
+         BH_REASON_NOT_IMAGE},
+        {cuda, sizeof cuda, OPTIONS(.entry = "k"),
+         "no image for CUDA: neither PTX, a cubin nor a fatbin, but text that begins "
+         "\"__global__ void k() {}\" (24 bytes)",
+         BH_REASON_NOT_IMAGE},
+        {spirv, sizeof spirv, OPTIONS(.entry = "k"),
+         "image is SPIR-V; to correct it: use bh_kernel_create_spirv", BH_REASON_ARGUMENT},
+    };
+    bh_kernel *kernel = NULL;
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        /* Exactly so many bytes, for ASan. */
+        void *image = bht_own(malloc(rows[i].size + !rows[i].size));
+        if (rows[i].image) {
+            memcpy(image, rows[i].image, rows[i].size);
+        }
+        const bh_status status =
+            bh_kernel_create_image(context, rows[i].image ? image : NULL, rows[i].size,
+                                   &rows[i].options, &kernel, &detail);
+        if (!rows[i].why) {
+            BHT_EQ(status, BH_OK);
+            BHT_STR_EQ(bh_kernel_name(kernel), rows[i].options.entry);
+            continue;
+        }
+        BHT_EQ(status, BH_INVALID_ARGUMENT);
+        BHT_TRUE(!kernel);
+        BHT_STR_HAS(detail.message, "bh_kernel_create_image: ");
+        BHT_STR_HAS(detail.message, rows[i].why);
+        BHT_EQ(detail.reason, rows[i].reason);
+    }
+    INVALID("options.entry is NULL",
+            bh_kernel_create_image(context, ptx, sizeof ptx, NULL, &kernel, &detail));
+    char *large = bht_own(calloc(1, (64u << 20) + 1));
+    memcpy(large, elf, 4);
+    INVALID("size is 67108865, over 67108864",
+            bh_kernel_create_image(context, large, (64u << 20) + 1, &rows[0].options, &kernel,
+                                   &detail));
+    /* And what is an image's, of SPIR-V. */
+    INVALID("not SPIR-V, but text that begins \"// made by a compiler\" (66 bytes); to correct it: "
+            "use bh_kernel_create_image",
+            bh_kernel_create_spirv(context, ptx, sizeof ptx - 1, NULL, &kernel, &detail));
+    const bh_kernel_options block = OPTIONS(.block = {0, 0, 1}),
+                            shared = OPTIONS(.shared_bytes = 1);
+    INVALID("options.block is for images",
+            bh_kernel_create_spirv(context, spirv, 64, &block, &kernel, &detail));
+    INVALID("options.shared_bytes is for images",
+            bh_kernel_create_spirv(context, spirv, 64, &shared, &kernel, &detail));
+}
+
+/* K1: what a block has is no part of an image; its bytes and its entry point are. */
+TEST(hashes_of_images) {
+    static const char *const images[] = {PTX, PTX "//"};
+    const bh_kernel_options options[] = {OPTIONS(.entry = "k"),
+                                         OPTIONS(.entry = "k", .name = "n", .block = {1, 1, 1}),
+                                         OPTIONS(.entry = "l"), OPTIONS(.entry = "k")};
+    uint8_t hashes[BHT_COUNT(options)][32];
+    for (size_t i = 0; i < BHT_COUNT(options); i++) {
+        const char *image = images[i == 3];
+        bh_kernel *kernel = NULL;
+        BHT_EQ(bh_kernel_create_image(context, image, strlen(image), &options[i], &kernel, NULL),
+               BH_OK);
+        bh_kernel_hash(kernel, hashes[i]);
+        BHT_EQ(memcmp(hashes[0], hashes[i], 32) == 0, i < 2);
+        char code[100] = "";
+        size_t size = 0;
+        BHT_EQ(bh_kernel_code(kernel, code, sizeof code, &size, NULL), BH_OK);
+        BHT_EQ(size, strlen(image));
+        BHT_STR_EQ(code, image);
+    }
+}
+
 /* K1: the same kernel has the same hash, another constant another one, another guard, too. */
 TEST(hashes) {
     const uint32_t module[16] = {0x07230203};

@@ -159,6 +159,10 @@ static const char *const sentences[] = {
     [BH_REASON_NEEDS_VULKAN] = "kernel \"NAME\" is SPIR-V, which a CUDA device cannot run",
     [BH_REASON_NEEDS_CUDA] = "kernel \"NAME\" is a CUDA image, which a Vulkan device cannot run",
     [BH_REASON_BLOCK] = "kernel \"NAME\" TEXT",
+    [BH_REASON_NOT_IMAGE] = "no image for CUDA: neither PTX, a cubin nor a fatbin, but text that "
+                            "begins \"TEXT\" (7 bytes)",
+    [BH_REASON_ACCESS_UNKNOWN] =
+        "NAME: kernel \"TEXT\" is a CUDA kernel, which does not say what it writes",
     [BH_REASON_WORKER_PROGRAM] = "the worker program cannot be run",
 };
 #define REASONS BHT_COUNT(sentences)
@@ -172,6 +176,10 @@ static const char *const names[] = {
 TEST(each_reason_has_its_sentence) {
     BHT_EQ(BHT_COUNT(names), REASONS);
     for (uint32_t i = 0; i < REASONS; i++) {
+        BHT_EQ(!names[i], !sentences[i]);
+        if (!names[i]) {
+            continue; /* a number that no reason has */
+        }
         bh_detail detail;
         const bh_reason reason = (bh_reason)i;
         const bh_status status = BHI_FAIL(&detail, "bh_call", reason, "NAME", .value = 7,
