@@ -51,8 +51,10 @@ BH_API BH_MUST_USE bh_status bh_kernel_create_spirv(bh_context *context, const v
                                                     const bh_kernel_options *options,
                                                     bh_kernel **out_kernel, bh_detail *detail);
 /* Creates a kernel from an image for CUDA, which is copied: PTX text (a NUL at its end is allowed), a
- * cubin or a fatbin, of at most 64 MiB. It runs on streams of a CUDA device only.
- * The call checks only that |image| begins like an image; a worker loads it at first use, and a bad one poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.
+ * cubin or a fatbin, of at most 64 MiB. It runs on streams of a CUDA device only: on
+ * others bh_submit refuses it by the reason NEEDS_CUDA, as it refuses SPIR-V on a CUDA device by
+ * NEEDS_VULKAN. The call checks only that |image| begins like an image. A worker loads it at first
+ * use; a bad one poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.
  *
  * |options|.entry is required: the name of the kernel in the image, which is the mangled one unless
  * it is extern "C". There are no specializations, and |trusted| is refused: a CUDA kernel has no

@@ -3,6 +3,7 @@
 #include "ipc/layers.h"
 #include "ipc/wire.h"
 #include "supervisor/stream/stream.h"
+#include "supervisor/worker/selector.h"
 #include "supervisor/worker/worker_proc.h"
 
 #include <stdio.h>
@@ -35,6 +36,14 @@ void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_worker *
             bhi_format(device->name, sizeof device->name, "%.200s (CUDA)", told[i].name);
         }
     }
+}
+
+bool bhi_stream_may_run(const struct bh_stream *stream, enum bhi_kernel_format format) {
+    const struct bhi_stream_device *device = &stream->runs_on;
+    char driver[BHI_DRIVER_NAME];
+    uint32_t index;
+    (void)bhi_selector_parse(device->known ? device->selector : stream->device, driver, &index);
+    return !driver[0] || !strcmp(driver, "cuda") == (format == BHI_KERNEL_IMAGE);
 }
 
 BH_API bh_status bh_stream_device(bh_stream *stream, char out_selector[48]) {

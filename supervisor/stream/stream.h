@@ -2,6 +2,7 @@
 #ifndef BHI_SUPERVISOR_STREAM_STREAM_H
 #define BHI_SUPERVISOR_STREAM_STREAM_H
 
+#include "base/kernel_format.h"
 #include "base/worker_kind.h"
 #include "core/handle.h"
 #include "core/stream.h"
@@ -63,6 +64,9 @@ struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream);
 /* Returns true if the stream's device is known, and its memory can be shared between processes.
  * Lock held. */
 bool bhi_stream_shares_memory(const struct bh_stream *stream);
+/* Returns false if kernels of that format cannot run on the stream: its driver is another one. True,
+ * too, while the driver is not known; then the worker refuses them. Lock held. */
+bool bhi_stream_may_run(const struct bh_stream *stream, enum bhi_kernel_format format);
 /* |worker|, which will serve the stream, has reported its device. Lock held. */
 void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_worker *worker);
 /* REPLICA: it may read a copy. MOVED: it may use the memory once the buffer has moved there. */

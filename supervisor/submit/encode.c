@@ -76,13 +76,18 @@ static bool is_image(const struct bh_kernel *kernel) {
     return kernel->body->format == BHI_KERNEL_IMAGE;
 }
 
-/* Notes that a command uses a kernel. Lock held. */
+/* Notes that a command uses a kernel, if the stream can run it. Lock held. */
 static bh_status use_kernel(struct bhi_encoder *encoder, struct bh_kernel *kernel) {
     struct bhi_payload *payload = encoder->payload;
     for (uint32_t i = payload->kernel_count; i > 0; i--) {
         if (payload->kernels[i - 1] == kernel) {
             return BH_OK;
         }
+    }
+    if (!bhi_stream_may_run(bhi_stream_of(payload->submission.stream), kernel->body->format)) {
+        return refuse_kernel(encoder,
+                             is_image(kernel) ? BH_REASON_NEEDS_CUDA : BH_REASON_NEEDS_VULKAN,
+                             kernel, NULL);
     }
     if (!BHI_ARRAY_RESERVE(payload->kernels, payload->kernel_capacity, payload->kernel_count + 1)) {
         return no_memory(encoder);

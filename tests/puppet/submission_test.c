@@ -122,6 +122,62 @@ static bh_kernel *image_with(const uint32_t block[3], uint32_t shared_bytes) {
     return kernel;
 }
 
+/* A stream's driver is known by its selector, or once a worker has told. */
+TEST(a_stream_runs_the_kernels_of_its_driver) {
+    static const struct {
+        const char *selector, *told; /* NULL: nothing */
+        bool runs_spirv, runs_images;
+    } rows[] = {
+        {NULL, NULL, true, true},
+        {NULL, "cuda:1", false, true},
+        {NULL, "lavapipe:0", true, false},
+        {"1", NULL, true, true},
+        {"cuda", NULL, false, true},
+        {"cuda:0", "cuda:0", false, true},
+        {"cuda2:0", NULL, true, false},
+        {"nvidia:1", NULL, true, false},
+        {"nvidia", "nvidia:0", true, false},
+        {"any", NULL, true, true},
+        {"any", "cuda:0", false, true},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        bh_stream *stream = fx_stream_on(puppet.context, rows[i].selector);
+        stream->runs_on.known = rows[i].told;
+        snprintf(stream->runs_on.selector, sizeof stream->runs_on.selector, "%s",
+                 rows[i].told ? rows[i].told : "");
+        for (int image = 0; image < 2; image++) {
+            bh_kernel *kernel = image ? image_with((const uint32_t[]){1, 1, 1}, 0) : kernels[U];
+            const bool runs = image ? rows[i].runs_images : rows[i].runs_spirv;
+            const bh_command command = fx_dispatch(kernel, NULL, 0);
+            const bh_submit_info info = {
+                .struct_size = sizeof info, .commands = &command, .command_count = 1};
+            bh_detail why[2] = {0};
+            const bh_status status[] = {bh_submit(stream, &info, NULL, &why[0]),
+                                        bh_kernel_prepare(kernel, stream, NULL, &why[1])};
+            for (int prepare = 0; prepare < 2; prepare++) {
+                BHT_EQ(status[prepare], runs ? BH_OK : BH_INVALID_ARGUMENT);
+                BHT_EQ(why[prepare].reason, runs    ? BH_REASON_NONE
+                                            : image ? BH_REASON_NEEDS_CUDA
+                                                    : BH_REASON_NEEDS_VULKAN);
+                if (!runs) {
+                    BHT_STR_EQ(why[prepare].subject_name, image ? "k" : "a");
+                }
+            }
+            if (!runs && image) {
+                BHT_STR_EQ(why[0].message,
+                           "bh_submit: command 0: kernel \"k\" is a CUDA image, which a Vulkan "
+                           "device cannot run; use a stream on a CUDA device (\"cuda:0\"), or make "
+                           "the kernel of SPIR-V");
+            } else if (!runs) {
+                BHT_STR_EQ(why[1].message,
+                           "bh_kernel_prepare: kernel \"a\" is SPIR-V, which a CUDA device cannot "
+                           "run; use a stream on a Vulkan device, or make the kernel with "
+                           "bh_kernel_create_image");
+            }
+        }
+    }
+}
+
 /* The block of the launch, or of the kernel's options. The worker is told the kernel's format. */
 TEST(a_launch_of_an_image_has_a_block) {
     static const struct {
