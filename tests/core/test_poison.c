@@ -227,12 +227,11 @@ TEST(test_looked_for_behind_one_without_a_deadline) {
     BHT_EQ(behind->verdict.status, BH_DEADLINE);
 }
 
-/* E9, E14: the worker was late to begin, or lies about when it did. Its verdict counts from where
- * the deadline does, its turn: who is told that it was too long can see that it was. */
-static void ended_at_its_deadline(uint64_t begun_ns, uint64_t ended_ns) {
+/* The second has come to its deadline; its worker can stop it, or not. */
+static struct bh_event *at_its_deadline(bool can_abort) {
     again();
     a.stream.grace_ns = 1000000;
-    a.worker.can_abort = true;
+    a.worker.can_abort = can_abort;
     fake.now_ns = 5000;
     submit_for(&a, BH_FOREVER);
     struct bh_event *second = submit_for(&a, 10000);
@@ -244,8 +243,15 @@ static void ended_at_its_deadline(uint64_t begun_ns, uint64_t ended_ns) {
     BHT_EQ(look(24999, 2, 0), 25000);
     BHT_EQ(fake.aborts, 0);
     look(25000, 2, 0);
-    BHT_EQ(fake.aborts, 1);
-    BHT_EQ(fake.kills, 0);
+    BHT_EQ(fake.aborts, can_abort);
+    BHT_EQ(fake.kills, !can_abort);
+    return second;
+}
+
+/* E9, E14: the worker was late to begin, or lies about when it did. Its verdict counts from where
+ * the deadline does, its turn: who is told that it was too long can see that it was. */
+static void ended_at_its_deadline(uint64_t begun_ns, uint64_t ended_ns) {
+    const struct bh_event *second = at_its_deadline(true);
     fake.now_ns = 26000;
     BHT_TRUE(ends(&a, (struct bhi_outcome){
                           .status = BH_DEADLINE, .started_ns = begun_ns, .ended_ns = ended_ns}));
@@ -260,6 +266,15 @@ TEST(test_ended_at_its_deadline_from_its_turn_on) {
     ended_at_its_deadline(24000, 25500); /* late */
     ended_at_its_deadline(12000, 25500); /* it checked it first */
     ended_at_its_deadline(24000, 24001); /* its clock is slow */
+}
+
+/* A worker that cannot stop a kernel, as on a CUDA device, gets no grace. */
+TEST(test_killed_at_the_deadline_without_grace) {
+    const struct bh_event *second = at_its_deadline(false);
+    BHT_STR_HAS(a.worker.life.kill_text, "; this worker cannot stop a kernel");
+    dead(&a, BH_DEADLINE, "its deadline passed", (struct bhi_progress_snapshot){.started = 2});
+    BHT_EQ(second->verdict.status, BH_DEADLINE);
+    BHT_EQ(second->verdict.executed, BH_EXECUTED_UNKNOWN);
 }
 
 /* Both are merged, the second begins one nanosecond after the |late|th look, and nobody is told:
