@@ -54,6 +54,7 @@ static struct {
 } *seen;
 
 static bool is_zygote; /* this process */
+static struct bhi_zygote_start *start;
 
 /* -- what it calls ----------------------------------------------------------------------------- */
 
@@ -111,6 +112,9 @@ int bhi_sandbox_not_dumpable(struct bhi_error *failure) {
 }
 void bhi_scout(const struct bhi_probe_context *context, struct bhi_scouted *out) {
     BHT_TRUE(context->driver->info == &info && context->nodes == &out->nodes);
+    BHT_TRUE(memcmp(&context->outside, &start->outside, sizeof context->outside) == 0);
+    BHT_TRUE(memcmp(&context->warden, &start->warden, sizeof context->warden) == 0);
+    BHT_EQ(context->user, 4321);
     step('s', NULL);
 }
 int bhi_orphan_prepare(int go, unsigned limit_ms, struct bhi_error *failure) {
@@ -259,7 +263,6 @@ void bhi_oom_score_restore(const struct bhi_oom_score *score) {
 
 static pid_t zygote;
 static int host, go; /* our end of its socket; the warden's end of the pipe */
-static struct bhi_zygote_start *start;
 
 static void launch(void) {
     int pair[2], pipe_ends[2];
@@ -268,6 +271,9 @@ static void launch(void) {
     BHT_TRUE(start != MAP_FAILED);
     start->bytes = sizeof *start;
     start->layers = 4;
+    memset(&start->outside, 'o', sizeof start->outside);
+    memset(&start->warden, 'w', sizeof start->warden);
+    start->ids.user = 4321;
     snprintf(start->start.driver, sizeof start->start.driver, "wanted");
     snprintf(start->start.runtime_dir, sizeof start->start.runtime_dir, "/its/folder");
     BHT_EQ(bhi_fdpass_pair(pair), 0);
@@ -527,6 +533,57 @@ TEST(requests_without_room_for_their_descriptors) {
     close(host);
     host = -1;
     expect_end(BHI_EXIT_OK);
+}
+
+static void ask_release(void) {
+    const struct bhi_message release = {.type = BHI_MSG_RELEASE, .release.worker = 7};
+    BHT_EQ(bhi_fdpass_send_message(host, &release, NULL, 0), 0);
+}
+
+/* It has handled what it was asked, and has told nothing else. */
+static void expect_silence(void) {
+    seen->no_prober = true;
+    ask_probe(1);
+    (void)next(BHI_MSG_PROBED, NULL);
+}
+
+/* The end of a worker whose device is held is told when the host has let go of it, and that was not before
+ * the worker has ended. Its place and its descriptors are free then. */
+TEST(each_end_of_a_worker) {
+    enum { PLAIN, HELD, LET_GO_BEFORE, WAYS };
+    for (int way = PLAIN; way < WAYS; way++) {
+        memset(seen, 0, sizeof *seen);
+        seen->lingers = way != PLAIN;
+        serve();
+        const size_t before = bht_count_descriptors(zygote);
+        for (int times = 0; times < 2; times++) {
+            ask_spawn(7, BHI_WORKER_DEVICE);
+            (void)next(BHI_MSG_SPAWNED, NULL);
+            const pid_t worker = seen->pids[seen->count - 1];
+            WAIT_UNTIL(seen->runs, WAIT_MS);
+            if (way == LET_GO_BEFORE) {
+                ask_release();
+                expect_silence();
+                BHT_EQ(bht_count_children(zygote), 2);
+            }
+            BHT_EQ(kill(worker, SIGKILL), 0);
+            if (way == HELD) {
+                WAIT_UNTIL(bht_count_children(zygote) == 1, WAIT_MS);
+                expect_silence();
+                ask_release();
+            }
+            const struct bhi_message ended = next(BHI_MSG_EXITED, NULL);
+            BHT_EQ(ended.exited.worker, 7);
+            BHT_EQ(ended.exited.code, CLD_KILLED);
+            BHT_EQ(ended.exited.status, SIGKILL);
+            WAIT_UNTIL(bht_count_children(zygote) == 0, WAIT_MS);
+            BHT_EQ(bht_count_descriptors(zygote), before);
+            seen->runs = false;
+        }
+        close(host);
+        host = -1;
+        expect_end(BHI_EXIT_OK);
+    }
 }
 
 static void ask_trace(int fd, uint64_t bytes) {
