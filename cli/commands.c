@@ -22,6 +22,12 @@ static const struct bhi_section run_sections[] = {
      "match. --reinterpret binds the bytes without this check. Push constants by name are "
      "converted to the types that the kernel declares. Push constants in order are not compared "
      "with them: write their types.\n\n"
+     "Of a CUDA kernel, B is the position of a parameter, from 0 on, which becomes a pointer to "
+     "the "
+     "array; --push has the values of the other parameters, in their order (a bool is u8). An "
+     "image "
+     "says nothing of types: they are not compared, and an array that the kernel may write "
+     "needs --out or --inout.\n\n"
      "An input FILE is .npy (formats 1.0 to 3.0, little endian, C order) or .safetensors. It "
      "must be a regular file; a sandboxed loader parses and reads it. The file must not change "
      "during the run. As an input FILE, - is standard input (.npy); as an output FILE, standard "
@@ -93,6 +99,9 @@ static const struct bhi_example run_examples[] = {
      "Compiles GLSL, with a define and a folder of includes, and runs it."},
     {"bulkhead run square.spv --groups 16 --in 0=m.safetensors:w --out 1=w2.npy:f32[1024]",
      "The tensor w of a model, squared."},
+    {"bulkhead run saxpy.ptx --entry saxpy --device cuda --grid 4096 --block 256 --in 0=x.npy "
+     "--inout 1=y.npy --push f32:2,u32:1048576",
+     "Runs saxpy(const float *x, float *y, float a, unsigned n) of CUDA C++, made with nvcc -ptx."},
     {"bulkhead run mandelbrot.spv --groups 64,64 --out 0=set.npy:u32[512,512] --push "
      "u32:512,512,256",
      "A picture of 512 by 512 points."},
@@ -150,6 +159,8 @@ static const struct bhi_section inspect_sections[] = {
      "  spirv_version  \"1.3\"\n"
      "  guard          null, or with --guarded {set, binding, loops, left_alone,\n"
      "                 covered, lowered, polled, clamps, zeroed, disassembly}\n\n"
+     "Of an image for CUDA, the keys are name, kind (\"PTX\", \"cubin\" or \"fatbin\") and "
+     "bytes.\n\n"
      "If the command fails, the object has the one key error: {code, reason, subject, message, "
      "file, line, log}. "
      "code is the name of a status, such as \"COMPILE_FAILED\". file, line and log are those of "
@@ -512,7 +523,12 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "in a "
              "sandboxed worker of its own; the output of the compiler goes to standard error. "
              "Other languages are refused; the message names a tool that makes SPIR-V from them "
-             "(docs/sources.md).",
+             "(docs/sources.md).\n\n"
+             "KERNEL may also be an image for CUDA, which its content tells: PTX text (nvcc -ptx), "
+             "a "
+             "cubin or a fatbin. It needs --device cuda, --entry and --block. The source, CUDA "
+             "C++, "
+             "is not taken.",
          SECTIONS(run_sections),
          EXAMPLES(run_examples)},
     [BHI_COMMAND_COMPILE] =
@@ -539,7 +555,9 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "Prints what the kernel in FILE (- is standard input) declares: entry point, "
              "workgroup, bindings, push constants, specialization constants, capabilities. FILE "
              "is SPIR-V, GLSL or HLSL, as for bulkhead run. A sandboxed worker without a device "
-             "parses it. Nothing runs, and no device is asked whether it supports the kernel.\n\n"
+             "parses it. Nothing runs, and no device is asked whether it supports the kernel. Of "
+             "an "
+             "image for CUDA, only its kind and its size are printed.\n\n"
              "If the name of FILE ends in .npy or .safetensors, lists its arrays: type, shape, "
              "bytes, the offset of the data in the file, and the name. Only --json and --verbose "
              "apply. A sandboxed worker reads the header, and none of the data.",
@@ -593,15 +611,15 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "and faults.",
          SECTIONS(chaos_sections),
          EXAMPLES(chaos_examples)},
-    [BHI_COMMAND_DEVICES] =
-        {.id = BHI_COMMAND_DEVICES,
-         .name = "devices",
-         .summary = "List the Vulkan devices as a worker sees them",
-         .description =
-             "Lists the Vulkan devices of every supported driver on this machine, as a sandboxed "
-             "worker sees them, with the features that Bulkhead uses.",
-         SECTIONS(devices_sections),
-         EXAMPLES(devices_examples)},
+    [BHI_COMMAND_DEVICES] = {.id = BHI_COMMAND_DEVICES,
+                             .name = "devices",
+                             .summary = "List the devices as a worker sees them",
+                             .description =
+                                 "Lists the devices of every supported driver on this machine (of "
+                                 "Vulkan, and cuda), as a sandboxed "
+                                 "worker sees them, with the features that Bulkhead uses.",
+                             SECTIONS(devices_sections),
+                             EXAMPLES(devices_examples)},
     [BHI_COMMAND_DOCTOR] =
         {.id = BHI_COMMAND_DOCTOR,
          .name = "doctor",

@@ -56,6 +56,7 @@ static int take_arguments(struct inspect *inspect, const struct bhi_args *args) 
         return bhi_complain_usage(command, "%s; see bulkhead inspect --help", complaint.text);
     }
     inspect->file.path = args->operands[0];
+    inspect->file.takes_images = true;
     const bh_status status =
         bhi_kernel_file_read(&inspect->file, &inspect->code, &error, &complaint);
     if (status == BH_OK) {
@@ -161,7 +162,12 @@ static int inspect_any(const struct bhi_args *args) {
     }
     int exit_status = take_arguments(inspect, args);
     bhi_kernel_file_name(args->operands[0], name);
-    if (exit_status == BHI_EXIT_READY) {
+    const bool image = exit_status == BHI_EXIT_READY &&
+                       bhi_kernel_file_language(&inspect->file) == BHI_LANGUAGE_IMAGE;
+    if (image) {
+        bhi_inspect_print_image(name, bhi_language_image_kind(inspect->code, inspect->file.size),
+                                inspect->file.size, bhi_args_has(args, BHI_INSPECT_JSON));
+    } else if (exit_status == BHI_EXIT_READY) {
         inspect->context =
             bhi_session_open(command, bhi_args_has(args, BHI_INSPECT_VERBOSE), NULL, &exit_status);
     }

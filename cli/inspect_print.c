@@ -282,3 +282,12 @@ void bhi_inspect_print_json(const struct bhi_inspected *inspected) {
         {"capabilities", names_json(said->capabilities, said->capability_count)},
         {"spirv_version", json_string(version)}, {"guard", guard_json(inspected)}));
 }
+
+void bhi_inspect_print_image(const char *name, const char *kind, size_t bytes, bool json) {
+    if (json) {
+        bhi_json_print(BHI_JSON({"name", bhi_json_text(name)}, {"kind", json_string(kind)},
+                                {"bytes", bhi_json_number(bytes)}));
+    } else {
+        printf("%s for CUDA, %zu bytes\n", kind, bytes);
+    }
+}

@@ -20,6 +20,9 @@ void bhi_inspect_print_guarded(const struct bhi_inspected *inspected);
 /* Prints one JSON object and a newline to stdout. */
 void bhi_inspect_print_json(const struct bhi_inspected *inspected);
 
+/* Prints what an image for CUDA is. It is not parsed. */
+void bhi_inspect_print_image(const char *name, const char *kind, size_t bytes, bool json);
+
 /* Returns for example "f32". */
 const char *bhi_print_type(bh_dtype dtype);
 

@@ -22,6 +22,8 @@ static const struct filler of_kernel[] = {
     {"D", .pair = bhi_run_add_define, .alone = true},
     {"I", .text = bhi_run_add_include},
     {"groups", .text = bhi_run_set_groups},
+    {"block", .text = bhi_run_set_block},
+    {"shared", .text = bhi_run_set_shared},
     {"in", .pair = bhi_run_add_in},
     {"out", .pair = bhi_run_add_out},
     {"inout", .pair = bhi_run_add_inout},

@@ -19,7 +19,23 @@ bool bhi_run_set_language(struct bhi_run_request *request, const char *text,
 
 bool bhi_run_set_groups(struct bhi_run_request *request, const char *text,
                         struct bhi_complaint *complaint) {
-    return bhi_parse_groups(text, request->groups, complaint);
+    return bhi_parse_groups(text, "group", request->groups, complaint);
+}
+
+bool bhi_run_set_block(struct bhi_run_request *request, const char *text,
+                       struct bhi_complaint *complaint) {
+    return bhi_parse_groups(text, "thread", request->block, complaint);
+}
+
+bool bhi_run_set_shared(struct bhi_run_request *request, const char *text,
+                        struct bhi_complaint *complaint) {
+    uint64_t bytes;
+    request->has_shared = true;
+    if (!bhi_parse_count(text, 0, UINT32_MAX, &bytes, complaint)) {
+        return false;
+    }
+    request->shared_bytes = (uint32_t)bytes;
+    return true;
 }
 
 bool bhi_run_set_deadline(struct bhi_run_request *request, const char *text,

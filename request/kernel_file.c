@@ -27,6 +27,9 @@ enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file) {
     if (!language && file->code && bhi_language_is_spirv(file->code, file->size)) {
         language = BHI_LANGUAGE_SPIRV; /* whatever its name: no source begins like this */
     }
+    if (!language && file->code && bhi_language_is_binary_image(file->code, file->size)) {
+        language = BHI_LANGUAGE_IMAGE;
+    }
     if (!language) {
         language = file->language;
     }
@@ -56,6 +59,7 @@ bh_status bhi_kernel_file_read(struct bhi_kernel_file *file, void **out_code, in
         }
         file->code = *out_code;
     }
-    return bhi_language_compiles(bhi_kernel_file_language(file), complaint) ? BH_OK
-                                                                            : BH_INVALID_KERNEL;
+    return bhi_language_compiles(bhi_kernel_file_language(file), file->takes_images, complaint)
+               ? BH_OK
+               : BH_INVALID_KERNEL;
 }

@@ -1,4 +1,4 @@
-/* The file that a kernel is in: SPIR-V, GLSL or HLSL. */
+/* The file that a kernel is in: SPIR-V, GLSL, HLSL, or an image for CUDA. */
 #ifndef BHI_REQUEST_KERNEL_FILE_H
 #define BHI_REQUEST_KERNEL_FILE_H
 
@@ -14,6 +14,7 @@ struct bhi_kernel_file {
     enum bhi_language language; /* as given; UNKNOWN: not given */
     struct bhi_source source;   /* this and the next are only for sources */
     uint64_t deadline_ns;       /* of the compile; 0: the default */
+    bool takes_images;          /* otherwise an image for CUDA is refused */
 };
 
 /* Writes the file's name without folder and ending, which is the kernel's name in verdicts. */

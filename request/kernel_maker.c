@@ -77,7 +77,10 @@ static bool refuse(struct bhi_kernel_make *make) {
                    entry, words->entry);
     } else if (make->file->source.given && !bhi_kernel_file_is_source(make->file)) {
         bhi_format(detail->message, sizeof detail->message,
-                   "it is SPIR-V: %s are for GLSL (.comp, .glsl) and HLSL", words->source);
+                   "it is %s: %s are for GLSL (.comp, .glsl) and HLSL",
+                   bhi_kernel_file_language(make->file) == BHI_LANGUAGE_IMAGE ? "an image for CUDA"
+                                                                              : "SPIR-V",
+                   words->source);
     } else {
         return false;
     }
@@ -92,8 +95,10 @@ void bhi_kernel_make(struct bhi_kernel_make *make) {
     if (bhi_kernel_file_is_source(make->file)) {
         compile(make);
     } else {
-        make->status = bh_kernel_create_spirv(make->context, make->file->code, make->file->size,
-                                              make->options, &make->kernel, &make->detail);
+        const bool image = bhi_kernel_file_language(make->file) == BHI_LANGUAGE_IMAGE;
+        make->status = (image ? bh_kernel_create_image : bh_kernel_create_spirv)(
+            make->context, make->file->code, make->file->size, make->options, &make->kernel,
+            &make->detail);
     }
     if (make->status != BH_OK) {
         explain(make);

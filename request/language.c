@@ -15,8 +15,8 @@ static const struct {
     [BHI_LANGUAGE_GLSL] = {"glsl", NULL},
     [BHI_LANGUAGE_HLSL] = {"hlsl", NULL},
     [BHI_LANGUAGE_WGSL] = {"WGSL", "make SPIR-V of it: naga k.wgsl k.spv, or tint --format spirv"},
-    [BHI_LANGUAGE_CUDA] = {"CUDA", "port it to GLSL, HLSL, or OpenCL C (for clspv); SPIR-V from "
-                                   "chipStar is for OpenCL, and Vulkan does not accept it"},
+    [BHI_LANGUAGE_IMAGE] = {"an image for CUDA", "bulkhead run runs it on a CUDA device"},
+    [BHI_LANGUAGE_CUDA] = {"CUDA", "make PTX or a cubin of it for bulkhead run: nvcc -ptx k.cu"},
     [BHI_LANGUAGE_HIP] = {"HIP", "port it to GLSL, HLSL, or OpenCL C (for clspv); SPIR-V from "
                                  "chipStar is for OpenCL, and Vulkan does not accept it"},
     [BHI_LANGUAGE_OPENCL] = {"OpenCL C", "make SPIR-V for Vulkan of it: clspv k.cl -o k.spv"},
@@ -24,7 +24,6 @@ static const struct {
                             "port it to GLSL, HLSL or Slang: no tool makes SPIR-V from it"},
     [BHI_LANGUAGE_SLANG] = {"Slang", "make SPIR-V of it: slangc k.slang -target spirv -stage "
                                      "compute -entry main -o k.spv"},
-    [BHI_LANGUAGE_PTX] = {"PTX", "only NVIDIA's driver runs it: compile its source for Vulkan"},
     [BHI_LANGUAGE_PYTHON] = {"Python", "write the kernel in GLSL or HLSL, or as an expression for "
                                        "bulkhead eval"},
 };
@@ -33,11 +32,14 @@ static const struct {
     const char *text;
     enum bhi_language language;
 } endings[] = {
-    {".spv", BHI_LANGUAGE_SPIRV},    {".comp", BHI_LANGUAGE_GLSL},   {".glsl", BHI_LANGUAGE_GLSL},
-    {".hlsl", BHI_LANGUAGE_HLSL},    {".wgsl", BHI_LANGUAGE_WGSL},   {".cu", BHI_LANGUAGE_CUDA},
-    {".cuh", BHI_LANGUAGE_CUDA},     {".hip", BHI_LANGUAGE_HIP},     {".cl", BHI_LANGUAGE_OPENCL},
-    {".clcpp", BHI_LANGUAGE_OPENCL}, {".metal", BHI_LANGUAGE_METAL}, {".slang", BHI_LANGUAGE_SLANG},
-    {".ptx", BHI_LANGUAGE_PTX},      {".py", BHI_LANGUAGE_PYTHON},
+    {".spv", BHI_LANGUAGE_SPIRV},    {".comp", BHI_LANGUAGE_GLSL},
+    {".glsl", BHI_LANGUAGE_GLSL},    {".hlsl", BHI_LANGUAGE_HLSL},
+    {".wgsl", BHI_LANGUAGE_WGSL},    {".cu", BHI_LANGUAGE_CUDA},
+    {".cuh", BHI_LANGUAGE_CUDA},     {".hip", BHI_LANGUAGE_HIP},
+    {".cl", BHI_LANGUAGE_OPENCL},    {".clcpp", BHI_LANGUAGE_OPENCL},
+    {".metal", BHI_LANGUAGE_METAL},  {".slang", BHI_LANGUAGE_SLANG},
+    {".ptx", BHI_LANGUAGE_IMAGE},    {".cubin", BHI_LANGUAGE_IMAGE},
+    {".fatbin", BHI_LANGUAGE_IMAGE}, {".py", BHI_LANGUAGE_PYTHON},
 };
 
 /* Words that only one language has. The order matters, and the first match counts: HIP also has
@@ -56,11 +58,11 @@ static const struct {
     {"get_global_id(", BHI_LANGUAGE_OPENCL},
     {"[shader(\"compute\")]", BHI_LANGUAGE_SLANG},
     {"[numthreads(", BHI_LANGUAGE_HLSL},
-    {".target sm_", BHI_LANGUAGE_PTX},
+    {".target sm_", BHI_LANGUAGE_IMAGE},
 };
 
 const char *bhi_language_word(size_t index) {
-    return index < BHI_LANGUAGE_WGSL - BHI_LANGUAGE_SPIRV
+    return index < BHI_LANGUAGE_IMAGE - BHI_LANGUAGE_SPIRV
                ? languages[BHI_LANGUAGE_SPIRV + index].name
                : NULL;
 }
@@ -142,6 +144,23 @@ bool bhi_language_is_spirv(const void *code, size_t size) {
     return size >= 4 && (!memcmp(code, magics[0], 4) || !memcmp(code, magics[1], 4));
 }
 
+static const char elf_magic[] = {0x7f, 'E', 'L', 'F'};
+static const char fatbin_magic[] = {0x50, (char)0xed, 0x55, (char)0xba};
+
+static bool begins(const void *code, size_t size, const char magic[4]) {
+    return size >= 4 && !memcmp(code, magic, 4);
+}
+
+bool bhi_language_is_binary_image(const void *code, size_t size) {
+    return begins(code, size, elf_magic) || begins(code, size, fatbin_magic);
+}
+
+const char *bhi_language_image_kind(const void *code, size_t size) {
+    return begins(code, size, elf_magic)      ? "cubin"
+           : begins(code, size, fatbin_magic) ? "fatbin"
+                                              : "PTX";
+}
+
 enum bhi_language bhi_language_of_code(const void *code, size_t size) {
     if (bhi_language_is_spirv(code, size)) {
         return BHI_LANGUAGE_SPIRV;
@@ -154,12 +173,13 @@ enum bhi_language bhi_language_of_code(const void *code, size_t size) {
     return BHI_LANGUAGE_UNKNOWN;
 }
 
-bool bhi_language_compiles(enum bhi_language language, struct bhi_complaint *complaint) {
+bool bhi_language_compiles(enum bhi_language language, bool takes_images,
+                           struct bhi_complaint *complaint) {
     if (language > BHI_LANGUAGE_FOREIGN) {
         return bhi_foreign_refuse((enum bhi_foreign)(language - BHI_LANGUAGE_FOREIGN), "kernel",
                                   complaint);
     }
-    return !languages[language].instead ||
+    return !languages[language].instead || (takes_images && language == BHI_LANGUAGE_IMAGE) ||
            bhi_refuse(complaint, "it is %s, which is not supported; %s", languages[language].name,
                       languages[language].instead);
 }

@@ -14,6 +14,7 @@ enum bhi_language {
     BHI_LANGUAGE_SPIRV = BH_LANGUAGE_SPIRV,
     BHI_LANGUAGE_GLSL = BH_LANGUAGE_GLSL,
     BHI_LANGUAGE_HLSL = BH_LANGUAGE_HLSL,
+    BHI_LANGUAGE_IMAGE, /* for CUDA: PTX, a cubin or a fatbin */
     /* These are recognised and refused. */
     BHI_LANGUAGE_WGSL,
     BHI_LANGUAGE_CUDA,
@@ -21,7 +22,6 @@ enum bhi_language {
     BHI_LANGUAGE_OPENCL,
     BHI_LANGUAGE_METAL,
     BHI_LANGUAGE_SLANG,
-    BHI_LANGUAGE_PTX,
     BHI_LANGUAGE_PYTHON,
     BHI_LANGUAGE_FOREIGN, /* no language: FOREIGN + one of enum bhi_foreign */
 };
@@ -38,8 +38,13 @@ size_t bhi_language_ending(const char *path);
 enum bhi_language bhi_language_of_foreign(const void *code, size_t size);
 /* Recognise a file by its first bytes; |code| has a NUL after |size| bytes. */
 bool bhi_language_is_spirv(const void *code, size_t size);
+bool bhi_language_is_binary_image(const void *code, size_t size);
 enum bhi_language bhi_language_of_code(const void *code, size_t size);
-/* Returns false, with a complaint, if nothing here compiles |language|. */
-bool bhi_language_compiles(enum bhi_language language, struct bhi_complaint *complaint);
+/* Returns what an image is: "cubin", "fatbin" or "PTX". */
+const char *bhi_language_image_kind(const void *code, size_t size);
+/* Returns false, with a complaint, if nothing here compiles |language|. Images are only taken by those
+ * who say so. */
+bool bhi_language_compiles(enum bhi_language language, bool takes_images,
+                           struct bhi_complaint *complaint);
 
 #endif

@@ -44,11 +44,15 @@ struct bhi_run_binding *bhi_run_request_find(const struct bhi_run_request *reque
 void bhi_run_request_bindings(const struct bhi_run_request *request, bh_binding *out_bindings) {
     for (uint32_t i = 0; i < request->binding_count; i++) {
         const struct bhi_run_binding *given = &request->bindings[i];
+        /* An image does not say what it writes: it may leave a part of an output as it was. */
+        const bh_access access = request->image && given->access == BH_ACCESS_WRITE
+                                     ? BH_ACCESS_READ_WRITE
+                                     : given->access;
         out_bindings[i] = (bh_binding){.set = given->slot.set,
                                        .binding = given->slot.binding,
                                        .buffer = given->buffer,
                                        .size = BH_WHOLE_SIZE,
-                                       .access = given->access,
+                                       .access = access,
                                        .element = given->slot.element};
     }
 }
@@ -61,4 +65,6 @@ void bhi_run_request_kernel_options(const struct bhi_run_request *request,
     out_options->specializations = request->specs;
     out_options->specialization_count = request->spec_count;
     out_options->trusted = request->trusted;
+    memcpy(out_options->block, request->block, sizeof out_options->block);
+    out_options->shared_bytes = request->shared_bytes;
 }

@@ -27,6 +27,10 @@ struct bhi_run_request {
     struct bhi_source source;
     enum bhi_language language; /* UNKNOWN: the file decides */
     uint32_t groups[3];
+    uint32_t block[3]; /* of an image for CUDA; 0: not given */
+    bool has_shared;
+    uint32_t shared_bytes;            /* likewise */
+    bool image;                       /* the kernel is one; known when its file was read */
     struct bhi_run_binding *bindings; /* owned */
     uint32_t binding_count;
     struct bhi_push push;

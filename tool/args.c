@@ -15,7 +15,9 @@ static bool find_option(const struct bhi_command *command, const char *name, siz
             return true;
         }
     }
-    return false;
+    /* Another name of an option: people who know CUDA call it that. */
+    *out_option = BHI_RUN_GROUPS;
+    return command->id == BHI_COMMAND_RUN && length == 4 && !memcmp(name, "grid", length);
 }
 
 static bool refuse_unknown(const struct bhi_command *command, const char *word, size_t length,

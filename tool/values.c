@@ -205,7 +205,8 @@ bool bhi_parse_memory(const char *text, bh_memory *out_memory, struct bhi_compla
     return bhi_refuse(complaint, "'%.40s' is none of host, device, auto", text);
 }
 
-bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_complaint *complaint) {
+bool bhi_parse_groups(const char *text, const char *what, uint32_t out_groups[3],
+                      struct bhi_complaint *complaint) {
     const char *cursor = text;
     out_groups[0] = out_groups[1] = out_groups[2] = 1;
     for (int i = 0; i < 3; i++) {
@@ -215,8 +216,9 @@ bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_compl
         }
         if (value == 0 && (!*cursor || *cursor == ',')) {
             return bhi_refuse(complaint,
-                              "there must be at least one group in each dimension: numbers "
-                              "from 1 to 4294967295");
+                              "there must be at least one %s in each dimension: numbers "
+                              "from 1 to 4294967295",
+                              what);
         }
         out_groups[i] = (uint32_t)value;
         if (!*cursor) {

@@ -57,8 +57,9 @@ bool bhi_parse_memory_limit(const char *text, uint64_t *out_bytes, struct bhi_co
 bool bhi_parse_memory(const char *text, bh_memory *out_memory, struct bhi_complaint *complaint);
 /* Returns these words one after the other; NULL after the last. */
 const char *bhi_memory_word(size_t index);
-/* Parses "X[,Y[,Z]]"; each is at least 1. */
-bool bhi_parse_groups(const char *text, uint32_t out_groups[3], struct bhi_complaint *complaint);
+/* Parses "X[,Y[,Z]]"; each is at least 1 |what|, such as "group". */
+bool bhi_parse_groups(const char *text, const char *what, uint32_t out_groups[3],
+                      struct bhi_complaint *complaint);
 /* Parses "N" or "SET.N", optionally with "[ELEMENT]", from the first |length| bytes of |text|. */
 bool bhi_parse_slot(const char *text, size_t length, struct bhi_slot *out_slot,
                     struct bhi_complaint *complaint);

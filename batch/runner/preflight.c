@@ -276,7 +276,7 @@ static void check_line(struct preflight *flight, size_t index, bool has_kernel) 
     struct bhi_complaint why, complaint;
     bool good = true;
     if (spec->kernel && !flight->contents &&
-        bhi_language_compiles(bhi_language_of_name(spec->kernel), &why)) {
+        bhi_language_compiles(bhi_language_of_name(spec->kernel), false, &why)) {
         return;
     }
     if (!bhi_job_request_parse(spec->text, NULL, false, &request, &complaint)) {
@@ -290,7 +290,7 @@ static void check_line(struct preflight *flight, size_t index, bool has_kernel) 
                        why.text);
         }
     } else if (!flight->contents && !request.run.language) {
-        good = bhi_language_compiles(bhi_language_of_name(spec->kernel), &why);
+        good = bhi_language_compiles(bhi_language_of_name(spec->kernel), false, &why);
         if (!good) {
             bhi_refuse(&complaint, "kernel %.400s: %.500s", spec->kernel, why.text);
         }

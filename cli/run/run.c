@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "cli/run/steps.h"
 #include "request/command_line.h"
+#include "request/image.h"
 #include "request/kernel_maker.h"
 #include "request/like.h"
 #include "request/missing.h"
@@ -38,7 +39,8 @@ static int make_kernel(struct bhi_run *run) {
                                          .size = run->code_size,
                                          .language = request->language,
                                          .source = request->source,
-                                         .deadline_ns = request->compile_deadline_ns};
+                                         .deadline_ns = request->compile_deadline_ns,
+                                         .takes_images = true};
 
     bhi_run_request_kernel_options(request, &options);
     return bhi_kernel_file_make(request->command, &file, &run->context, &options, &run->kernel);
@@ -94,9 +96,10 @@ static int refuse_unknown_types(struct bhi_run *run, struct inspecting *inspecti
 /* A worker without a device parses the module, while the worker with the device still starts. */
 static int check_types(struct bhi_run *run) {
     int exit_status = BHI_EXIT_READY;
-    if ((run->request.reinterpret ||
-         (run->request.binding_count == 0 && run->request.push.size == 0)) &&
-        !bhi_run_has_names(&run->request)) {
+    if (run->request.image || /* it declares none */
+        ((run->request.reinterpret ||
+          (run->request.binding_count == 0 && run->request.push.size == 0)) &&
+         !bhi_run_has_names(&run->request))) {
         return BHI_EXIT_READY;
     }
     struct inspecting inspecting = {.kernel = run->kernel,
@@ -223,11 +226,27 @@ static int match(struct bhi_run *run) {
     if (status != BH_OK) {
         exit_status =
             bhi_session_fail(run->request.command, run->request.kernel_path, status, &detail);
-    } else if (!match_request(&run->request, info, &complaint)) {
+    } else if (!(run->request.image ? bhi_run_match_parameters : match_request)(&run->request, info,
+                                                                                &complaint)) {
         exit_status = bhi_run_refused(run, BH_BINDING_MISMATCH, &complaint);
     }
     free(info);
     return exit_status;
+}
+
+/* Refuses a kernel that the stream's device cannot run; its worker is ready. */
+static int check_driver(struct bhi_run *run) {
+    char selector[48];
+    struct bhi_complaint complaint;
+    if (bh_stream_device(run->stream, selector) != BH_OK || !selector[0] ||
+        !strncmp(selector, "cuda:", 5) == run->request.image) {
+        return BHI_EXIT_READY;
+    }
+    bhi_refuse(&complaint, "KERNEL %.300s: %s cannot run it: %s", run->request.kernel_path,
+               selector,
+               run->request.image ? "it is an image for CUDA, use --device cuda"
+                                  : "a CUDA device needs PTX, a cubin or a fatbin (nvcc -ptx)");
+    return bhi_run_refused(run, BH_INVALID_ARGUMENT, &complaint);
 }
 
 /* -- the whole ---------------------------------------------------------------------------------- */
@@ -236,13 +255,14 @@ static int check_files(struct bhi_run *run) {
     struct bhi_complaint complaint;
     struct bhi_complaint inner;
     int error;
-    struct bhi_kernel_file file = {.path = run->request.kernel_path,
-                                   .language = run->request.language};
+    struct bhi_kernel_file file = {
+        .path = run->request.kernel_path, .language = run->request.language, .takes_images = true};
     const bh_status status = bhi_kernel_file_read(&file, &run->code, &error, &inner);
     run->code_size = file.size;
-    if (status != BH_OK) {
+    run->request.image = bhi_kernel_file_language(&file) == BHI_LANGUAGE_IMAGE;
+    if (status != BH_OK || !bhi_run_check_image(&run->request, &inner)) {
         bhi_refuse(&complaint, "KERNEL %.300s: %.600s", run->request.kernel_path, inner.text);
-        return bhi_run_refused(run, status, &complaint);
+        return bhi_run_refused(run, status == BH_OK ? BH_INVALID_ARGUMENT : status, &complaint);
     }
     if (!bhi_run_open_stdin(&run->request, &complaint)) {
         return bhi_run_refused(run, BH_LOAD_FAILED, &complaint);
@@ -267,7 +287,7 @@ int bhi_run_main(const struct bhi_args *args) {
                   bhi_run_check_sizes(run) ?: bhi_run_choose_memory(run) ?: bhi_run_load_all(run) ?:
                   take_likes(run) ?: bhi_run_check_sizes(run) ?: bhi_run_open_all(run) ?:
                   make_kernel(run) ?: check_types(run) ?: bhi_run_fill_all(run) ?:
-                  bhi_run_await_worker(run) ?: bhi_run_compile(run) ?: match(run) ?:
+                  bhi_run_await_worker(run) ?: check_driver(run) ?: bhi_run_compile(run) ?: match(run) ?:
                   bhi_run_await_all(run) ?: bhi_run_submit_all(run) ?: bhi_run_write_all(run);
     return bhi_run_end(run, exit_status);
 }

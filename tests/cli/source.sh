@@ -230,8 +230,8 @@ expect_status 0
 rm -rf y.npy marked
 
 # -- what nothing here compiles --------------------------------------------------------------------
-for pair in "wgsl:WGSL:naga" "cu:CUDA:chipStar" "hip:HIP:chipStar" "cl:OpenCL C:clspv" \
-    "metal:Metal:port it" "slang:Slang:slangc" "ptx:PTX:NVIDIA" "py:Python:bulkhead eval"; do
+for pair in "wgsl:WGSL:naga" "cu:CUDA:nvcc -ptx" "hip:HIP:chipStar" "cl:OpenCL C:clspv" \
+    "metal:Metal:port it" "slang:Slang:slangc" "py:Python:bulkhead eval"; do
     file=k.${pair%%:*}
     rest=${pair#*:}
     : > "$file"

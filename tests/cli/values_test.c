@@ -220,14 +220,14 @@ TEST(test_groups) {
     static const char *const bad[] = {"",   "0", "1,0", "1,2,0", "1,2,3,4",    "1,",
                                       ",1", "a", "-1",  "1;2",   "4294967296", "1, 2"};
     uint32_t groups[3];
-    BHT_TRUE(bhi_parse_groups("7", groups, &complaint));
+    BHT_TRUE(bhi_parse_groups("7", "group", groups, &complaint));
     BHT_EQ(groups[0], 7);
     BHT_EQ(groups[1], 1);
     BHT_EQ(groups[2], 1);
-    BHT_TRUE(bhi_parse_groups("1,4294967295,3", groups, &complaint));
+    BHT_TRUE(bhi_parse_groups("1,4294967295,3", "group", groups, &complaint));
     BHT_EQ(groups[1], UINT32_MAX);
     BHT_EQ(groups[2], 3);
-    REFUSED(bad, bhi_parse_groups(text, groups, &complaint));
+    REFUSED(bad, bhi_parse_groups(text, "group", groups, &complaint));
 }
 
 TEST(test_slots) {

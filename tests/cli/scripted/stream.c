@@ -54,6 +54,11 @@ bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail
     return script_answer("SCRIPT_READY", detail);
 }
 
+bh_status bh_stream_device(bh_stream *stream, char out_selector[48]) {
+    snprintf(out_selector, 48, "script:0");
+    return BH_OK;
+}
+
 bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
     script_counts.resets++;
     return BH_OK;

@@ -1,0 +1,100 @@
+#include "request/image.h"
+
+#include <string.h>
+
+#include "base/format.h"
+
+enum { POINTER = 8, MOST_ALIGNED = 16 };
+
+static const struct bhi_run_binding *find_named(const struct bhi_run_request *request) {
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        if (request->bindings[i].name[0]) {
+            return &request->bindings[i];
+        }
+    }
+    return NULL;
+}
+
+bool bhi_run_check_image(const struct bhi_run_request *request, struct bhi_complaint *complaint) {
+    const struct bhi_run_binding *named = find_named(request);
+    const char *why = NULL;
+    if (!request->image) {
+        why = request->block[0]     ? "--block is for CUDA kernels; this one has its own"
+              : request->has_shared ? "--shared is for CUDA kernels; this one has its own"
+                                    : NULL;
+    } else if (!request->device) {
+        why = "it is an image for CUDA, and the default device is not: add --device cuda";
+    } else if (!request->entry) {
+        why =
+            "--entry NAME is missing: an image for CUDA can have several kernels, and none is the "
+            "default (in CUDA C++, extern \"C\" keeps the name)";
+    } else if (!request->block[0]) {
+        why =
+            "--block X[,Y[,Z]] is missing: a CUDA kernel does not say how many threads a block has";
+    } else if (request->trusted) {
+        why = "--trusted is not for CUDA kernels: they have no guard to leave out";
+    } else if (request->spec_count) {
+        why = "--spec is not for CUDA kernels: they have no specialization constants";
+    } else if (request->push_text_count) {
+        why = "--push: the parameters of a CUDA kernel have no names: give the values in their "
+              "order, "
+              "as TYPE:VALUE,...";
+    } else if (named) {
+        return bhi_refuse(
+            complaint,
+            "--%s %.200s: the parameters of a CUDA kernel have no names: 0 is the first, "
+            "1 the second",
+            named->option, named->text);
+    }
+    return !why || bhi_refuse(complaint, "%s", why);
+}
+
+static bool match_binding(const struct bhi_run_binding *given, const bh_kernel_info *info,
+                          struct bhi_complaint *complaint) {
+    const struct bhi_slot slot = given->slot;
+    if (slot.set || slot.element || slot.binding >= info->binding_count) {
+        return bhi_refuse(
+            complaint, "--%s %.200s: the kernel has no parameter %s; it has %u, from 0 on",
+            given->option, given->text, bhi_slot_describe(slot, false).text, info->binding_count);
+    }
+    const uint32_t bytes = info->bindings[slot.binding].count;
+    return bytes == POINTER ||
+           bhi_refuse(
+               complaint,
+               "--%s %.200s: parameter %u has %u byte%s and is no pointer: give its value in "
+               "--push",
+               given->option, given->text, slot.binding, bytes, bytes == 1 ? "" : "s");
+}
+
+bool bhi_run_match_parameters(const struct bhi_run_request *request, const bh_kernel_info *info,
+                              struct bhi_complaint *complaint) {
+    char list[300] = "";
+    uint32_t wanted = 0;
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        if (!match_binding(&request->bindings[i], info, complaint)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < info->binding_count; i++) {
+        const uint32_t bytes = info->bindings[i].count, lowest = bytes & -bytes;
+        const uint32_t aligned = lowest < MOST_ALIGNED ? lowest : MOST_ALIGNED;
+        const size_t used = strlen(list);
+        if (bytes == 0 || bhi_run_request_find(request, (struct bhi_slot){0, i, 0})) {
+            continue;
+        }
+        wanted = (wanted + aligned - 1) / aligned * aligned + bytes;
+        bhi_format(list + used, sizeof list - used, "%s%u (%u byte%s)", used ? ", " : "", i, bytes,
+                   bytes == 1 ? "" : "s");
+    }
+    wanted = (wanted + 3) / 4 * 4; /* rounded up as --push does */
+    if (request->push.size == wanted) {
+        return true;
+    }
+    if (!wanted) {
+        return bhi_refuse(complaint, "--push: the kernel has no parameters that are not bound");
+    }
+    return bhi_refuse(complaint,
+                      "--push: %u bytes given, these parameters are not bound and take %u: %s; a "
+                      "pointer needs --in, --out or --inout",
+                      request->push.size, wanted, list);
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# bulkhead run and inspect with images for CUDA, on the fake driver: what runs, how a kernel's end is told,
+# and what is refused.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# A worker must be able to read the driver, whoever it runs as.
+driver=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-cuda-XXXXXX")
+trap 'rm -rf "$folder" "$driver"' EXIT
+cp "$FAKE_CUDA" "$driver/libcuda.so.1"
+: > "$driver/fake_cuda.settings"
+chmod -R a+rX "$driver"
+export LD_LIBRARY_PATH=$driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+
+entry() { # NAME PARAMETERS: PTX for it; the fake driver knows what it does by its name
+    printf '//\n.version 6.0\n.target sm_60\n.address_size 64\n.visible .entry %s(%s)\n{\nret;\n}\n' "$1" "$2"
+}
+entry saxpy ".param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n" > saxpy.ptx
+entry trap "" > trap.ptx
+entry hang "" > hang.ptx
+entry null_read ".param .u64 y" > null_read.ptx
+entry fill ".param .u64 y, .param .u32 value, .param .u32 n" > fill.ptx
+cp saxpy.ptx noname # the content decides
+cp "$CUBINS/saxpy.cubin" saxpy.cubin
+cp saxpy.cubin misnamed.comp
+"$NPY" make x.npy 'f32[1000]' ramp 0 1
+"$NPY" make y.npy 'f32[1000]' ramp 1 0
+"$NPY" make want.npy 'f32[1000]' ramp 1 2
+saxpy=(--entry saxpy --in 0=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:1000)
+cuda=(--device cuda --block 64 --grid 16)
+
+# -- what runs ---------------------------------------------------------------------------------------
+for kernel in saxpy.ptx saxpy.cubin noname misnamed.comp; do
+    case_name="saxpy of $kernel"
+    cli run $kernel "${saxpy[@]}" "${cuda[@]}" --json
+    expect_status 0
+    expect_empty .stderr
+    expect_object '.status == "READY" and .submissions == 1 and .error == null'
+    if cmp -s o.npy want.npy; then passed=$((passed + 1)); else fail "wrong results"; fi
+    rm -f o.npy
+done
+case_name="standard input, three dimensions"
+INPUT=saxpy.ptx cli run - "${saxpy[@]}" --device cuda:0 --block 32,1,1 --groups 32,1 --shared 64
+expect_status 0
+if cmp -s o.npy want.npy; then passed=$((passed + 1)); else fail "wrong results"; fi
+rm -f o.npy
+# An image does not say what it writes: what it leaves of an output is what was there before, zeros.
+case_name="an output of which the kernel writes a part"
+cli run fill.ptx --entry fill --out 0=part.npy:u32[64] --push u32:7,3 "${cuda[@]}"
+expect_status 0
+"$NPY" make want.npy 'u32[64]' ramp 0 0
+for at in 0 4 8; do printf '\7' | dd of=want.npy bs=1 seek=$(($(stat -c %s want.npy) - 256 + at)) conv=notrunc status=none; done
+if cmp -s part.npy want.npy; then passed=$((passed + 1)); else fail "wrong results"; fi
+rm -f part.npy
+
+# -- how it ends otherwise -----------------------------------------------------------------------------
+while IFS='|' read -r name kernel code message arguments; do
+    case_name=$name
+    # shellcheck disable=SC2086
+    cli run $kernel --entry ${kernel%.ptx} "${cuda[@]}" $arguments --json
+    expect_status 1
+    expect_stderr "$message"
+    expect_object ".status == \"POISONED\" and .code == \"$code\" and .kernel == \"${kernel%.ptx}\""
+    expect_untouched
+done << 'END'
+a trap|trap.ptx|DEVICE_FAULT|CUDA_ERROR|
+a wild address|null_read.ptx|DEVICE_FAULT|CUDA_ERROR_ILLEGAL_ADDRESS|--out 0=o.npy:u32:1
+a kernel that does not end|hang.ptx|DEADLINE||--deadline 100ms
+END
+
+# -- what is refused ---------------------------------------------------------------------------------
+bad() { # REASON ARGUMENT…: instead of the last of saxpy's
+    local reason=$1
+    shift
+    refuses "$reason" run saxpy.ptx "$@"
+}
+bad "saxpy.ptx: --block X[,Y[,Z]] is missing" "${saxpy[@]}" --device cuda --grid 1
+bad "saxpy.ptx: --entry NAME is missing" "${cuda[@]}"
+bad "saxpy.ptx: it is an image for CUDA, and the default device is not: add --device cuda" "${saxpy[@]}" --block 1 --grid 1
+bad "--trusted is not for CUDA" "${saxpy[@]}" "${cuda[@]}" --trusted
+bad "--spec is not for CUDA" "${saxpy[@]}" "${cuda[@]}" --spec 0=u32:1
+bad "of a CUDA kernel have no names" "${saxpy[@]:0:6}" "${cuda[@]}" --push a=2
+bad "--in x=x.npy: the parameters of a CUDA kernel have no names" --entry saxpy "${cuda[@]}" --in x=x.npy
+bad "-D and -I are for GLSL" "${saxpy[@]}" "${cuda[@]}" -D A=1
+bad "--block 0: there must be at least one thread in each dimension" "${saxpy[@]}" --device cuda --grid 1 --block 0
+bad "'--groups' is given twice" "${saxpy[@]}" "${cuda[@]}" --groups 1
+bad 'has no entry point "other"' --entry other "${saxpy[@]:2}" "${cuda[@]}"
+bad "--push: 4 bytes given, these parameters are not bound and take 8: 2 (4 bytes), 3 (4 bytes)" \
+    "${saxpy[@]:0:6}" "${cuda[@]}" --push f32:2
+bad "--push: 8 bytes given, these parameters are not bound and take 16: 1 (8 bytes), 2 (4 bytes), 3 (4 bytes)" \
+    --entry saxpy --in 0=x.npy --push f32:2,u32:1000 "${cuda[@]}"
+bad "--in 2=x.npy: parameter 2 has 4 bytes and is no pointer" "${saxpy[@]}" "${cuda[@]}" --in 2=x.npy
+bad "--in 1.0=x.npy: the kernel has no parameter 1.0; it has 4, from 0 on" "${saxpy[@]}" "${cuda[@]}" --in 1.0=x.npy
+bad "threads of a block" "${saxpy[@]}" --device cuda --grid 1 --block 4096
+bad "lavapipe:0 cannot run it: it is an image for CUDA, use --device cuda" "${saxpy[@]}" "${cuda[@]:2}" --device lavapipe:0
+refuses "cuda:0 cannot run it: a CUDA device needs PTX, a cubin or a fatbin" \
+    run "$SHADERS/saxpy.spv" --device cuda --groups 1 --in 0=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:1000
+refuses "--block is for CUDA kernels" run "$SHADERS/saxpy.spv" --block 1 --groups 1
+refuses "--shared is for CUDA kernels" run "$SHADERS/saxpy.spv" --shared 0 --groups 1
+echo "no PTX at all" > text.ptx
+refuses "no image for CUDA: neither PTX, a cubin nor a fatbin, but text that begins" run text.ptx "${saxpy[@]}" "${cuda[@]}"
+refuses "it is an image for CUDA, which is not supported; bulkhead run runs it" compile saxpy.cubin -o o.spv
+
+# -- what it is --------------------------------------------------------------------------------------
+printf '\120\355\125\272\1\0\20\0' > k.bin
+while read -r file kind; do
+    case_name="inspect $file"
+    cli inspect $file
+    expect_status 0
+    expect_stdout "$kind for CUDA, $(stat -c %s $file) bytes"
+    cli inspect $file --json
+    expect_json ". == {\"name\": \"${file%.*}\", \"kind\": \"$kind\", \"bytes\": $(stat -c %s $file)}"
+done << 'END'
+saxpy.ptx PTX
+noname PTX
+saxpy.cubin cubin
+END
+case_name="inspect a fatbin"
+cli inspect k.bin
+expect_stdout "fatbin for CUDA, 8 bytes"
+finish
