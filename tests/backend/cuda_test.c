@@ -254,6 +254,23 @@ TEST(bad_images_are_refused) {
     }
 }
 
+/* The supervisor lets neither come here once it knows the driver. */
+TEST(what_is_for_vulkan) {
+    rig.format = BHI_KERNEL_SPIRV;
+    rig_add_kernel(ADD);
+    rig_begin();
+    rig_prepare(ADD);
+    rig_run_fails(BH_INVALID_KERNEL, 0, "kernel \"k1\" is SPIR-V, which a CUDA device cannot run");
+    BHT_EQ(rig.errors[0].told.reason, BH_REASON_NEEDS_VULKAN);
+    rig.format = 0;
+    rig_add_kernel(ADD);
+    rig_begin();
+    rig_dispatch(ADD, 1, 1, 1, NULL, 0, NULL, 0);
+    struct bhi_cmd_dispatch *dispatch = (void *)(rig.records[0] + 1);
+    dispatch->block_x = dispatch->block_y = dispatch->block_z = 0;
+    rig_run_fails(BH_BINDING_MISMATCH, 0, "kernel \"k1\" is a CUDA kernel: a launch says how many");
+}
+
 TEST(parameters_are_named_by_position) {
     rig_add_kernel(ADD);
     rig_buffer(1, 1024);

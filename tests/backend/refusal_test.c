@@ -158,11 +158,11 @@ TEST(modes_of_floats) {
 
 /* The supervisor lets neither come here. */
 TEST(what_is_for_cuda) {
-    rig.image = true;
+    rig.format = BHI_KERNEL_IMAGE;
     refused_kernel(CODE(add), "main", BH_INVALID_KERNEL,
                    "kernel \"k1\" is a CUDA image, which a Vulkan device cannot run");
     refused_kernel((const uint32_t[]){0}, 1, "main", BH_INVALID_KERNEL, "is a CUDA image");
-    rig.image = false;
+    rig.format = 0;
     rig_buffer(1, 64);
     rig_kernel(1, CODE(increment));
     rig_begin();

@@ -155,11 +155,10 @@ void rig_kernel_entry(uint64_t id, const uint32_t *code, size_t bytes, const cha
                       const struct bhi_spec_constant *constants, uint32_t constant_count) {
     struct bhi_msg_kernel_create info = {
         .kernel = id,
-        .format = rig.image ? BHI_KERNEL_IMAGE : BHI_KERNEL_SPIRV,
+        .format = rig.format ? rig.format : rig_format,
         .code_bytes = bytes,
         .trusted = rig.trusted,
     };
-    info.format = rig_format;
     snprintf(info.entry, sizeof info.entry, "%s", entry);
     snprintf(info.name, sizeof info.name, "k%llu", (unsigned long long)id);
     bhi_backend_kernel_create(rig.backend, &info, code, constants, constant_count);

@@ -41,7 +41,7 @@ extern struct rig {
     uint64_t seq;
     bool trusted;          /* kernels that are made from now on */
     uint32_t shared_bytes; /* of dispatches from now on */
-    bool image;            /* likewise: they are CUDA images */
+    uint32_t format;       /* of kernels from now on; 0: |rig_format| */
     struct bhi_result results[RIG_RECORDS];
     struct bhi_error errors[RIG_RECORDS];
     struct bhi_msg_kernel_binding bindings[256]; /* of the last rig_reflection() */

@@ -294,8 +294,6 @@ TEST(parameters_are_bound_by_position) {
     }
 }
 
-/* -- lanes ------------------------------------------------------------------------------------ */
-
 enum {
     HEADER = sizeof(struct bhi_lane_record),
     FILL = sizeof(struct bhi_cmd_fill),

@@ -30,6 +30,9 @@ struct bhi_cuda_kernel *bhi_cuda_kernel_new(const struct bhi_msg_kernel_create *
     k->id = info->kernel;
     memcpy(k->name, info->name, sizeof k->name);
     memcpy(k->entry, info->entry, sizeof k->entry);
+    if (info->format != BHI_KERNEL_IMAGE) {
+        BHI_ERROR(&k->error, BH_REASON_NEEDS_VULKAN, bhi_cuda_kernel_label(k));
+    }
     return k;
 }
 
@@ -184,10 +187,10 @@ bool bhi_cuda_kernel_fits(const struct bhi_cuda_device *d, const struct bhi_cuda
             return false;
         }
         if (block[axis] == 0) {
-            BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE,
-                          "kernel \"%.63s\" is a CUDA kernel: a launch says how many threads a "
-                          "block has, and this one has 0 in %s",
-                          bhi_cuda_kernel_label(k), name);
+            BHI_ERROR(error, BH_REASON_BLOCK, bhi_cuda_kernel_label(k),
+                      .text = BHI_SAY("is a CUDA kernel: a launch says how many threads a block "
+                                      "has, and this one has 0 in %s",
+                                      name));
             return false;
         }
         if (too_many(error, BHI_SAY("threads of a block in %s", name), block[axis],

@@ -67,7 +67,8 @@ static bool launch(struct bhi_cuda_backend *b, struct bhi_error *error) {
                      .binding_count = 1},
         .binding = {.buffer = MADE, .size = sizeof(uint32_t), .access = BH_ACCESS_READ_WRITE},
     };
-    struct bhi_msg_kernel_create kernel = {.kernel = KERNEL, .code_bytes = sizeof code};
+    struct bhi_msg_kernel_create kernel = {
+        .kernel = KERNEL, .format = BHI_KERNEL_IMAGE, .code_bytes = sizeof code};
     memcpy(kernel.entry, "bulkhead_warm_up", sizeof "bulkhead_warm_up");
     memcpy(kernel.name, "warm-up", sizeof "warm-up");
     bhi_backend_kernel_create(&b->base, &kernel, code, NULL, 0);
