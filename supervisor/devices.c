@@ -109,7 +109,7 @@ BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, si
     BHI_TRY(bhi_layout_stride(BHI_OURS(bh_device_info), out_devices, capacity, "bh_devices",
                               "out_devices", &size, detail));
     bh_detail last = {.status = BH_NO_DEVICE};
-    bh_detail absent = {0}; /* of the last driver that is not there */
+    bh_detail absent = {0}; /* of the last Vulkan driver that is not there */
     char names[360] = "";
     for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
         bh_stream_options options = {.struct_size = sizeof options};
@@ -127,7 +127,7 @@ BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, si
             const size_t used = strlen(names);
             bhi_format(names + used, sizeof names - used, "%s%.*s", used ? "; " : "",
                        why.sentence_length, why.message + why.sentence);
-            absent = why;
+            absent = strcmp(drivers[i], "cuda") ? why : absent;
         } else if (status != BH_OK) {
             last = why;
         }
