@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -65,11 +66,20 @@ static void note_fork(void) {
     forked = initialized;
 }
 
+/* The real driver does not begin where it cannot name its threads in this way. */
+static bool can_name_threads(void) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)gettid());
+    FILE *file = fopen(path, "wb");
+    return file && fclose(file) == 0;
+}
+
 CUresult fake_cuInit(unsigned flags) {
     FAKE_REQUIRE(!forked, NOT_INITIALIZED);
     FAKE_REQUIRE(flags == 0, INVALID_VALUE);
     FAKE_CHECK((CUresult)fake_setting("FAKE_CUDA_INIT", CUDA_SUCCESS));
     FAKE_REQUIRE(fake_is_device(0), NO_DEVICE);
+    FAKE_REQUIRE(can_name_threads(), OPERATING_SYSTEM);
     __attribute__((cleanup(fake_leave_lock), unused)) int held = fake_take_lock();
     if (!initialized) {
         FAKE_CHECK(fake_guard_install());

@@ -353,6 +353,20 @@ static const struct call of_cuda[] = {
     {"mapping memory into the GPU", SYS_ioctl, UVM(33), SAME, SAME},
     {"opening nvidia-uvm", SYS_ioctl, UVM(0x30000001), SAME, DIES},
     {"a GPU more", SYS_ioctl, UVM(37), SAME, DIES},
+    {"no waiting at its pipe", SYS_fcntl, {99, F_SETFL, O_NONBLOCK}, SAME, DIES},
+    {"waiting at one again", SYS_fcntl, {99, F_SETFL, 0}, DIES, DIES},
+    {"its own socket", SYS_socket, {AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 99}, SAME, DIES},
+    {"another one", SYS_socket, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0}, DIES, DIES},
+    {"to MPS", SYS_connect, {BAD, BAD, 110}, ECONNREFUSED, DIES},
+    {"bind", SYS_bind, {BAD, BAD, 16}, SAME, DIES},
+    {"listen", SYS_listen, {BAD, 1}, SAME, DIES},
+    {"accept", SYS_accept4, {BAD, BAD, BAD, 0}, DIES, DIES},
+    {"a second descriptor", SYS_dup, {BAD}, SAME, DIES},
+    {"shared pages",
+     SYS_mmap,
+     {0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, BAD, 1},
+     SAME,
+     DIES},
     {"a tool of nvidia-uvm", SYS_ioctl, UVM(62), DIES, DIES},
     {"FIBMAP", SYS_ioctl, {0, 1, BAD}, DIES, DIES},
     {"FIGETBSZ", SYS_ioctl, {0, 2, BAD}, DIES, DIES},
@@ -362,21 +376,7 @@ static const struct call of_cuda[] = {
     {"opening a library", SYS_openat, {AT_FDCWD, BAD, O_RDONLY | O_CLOEXEC}, SAME, ENOENT},
     {"opening a device", SYS_openat, {AT_FDCWD, BAD, O_RDWR | O_CLOEXEC}, SAME, SAME},
     {"making a file", SYS_openat, {AT_FDCWD, BAD, O_RDWR | O_CREAT, 0600}, EROFS, DIES},
-    {"naming a thread",
-     SYS_openat,
-     {AT_FDCWD, BAD, O_WRONLY | O_CREAT | O_TRUNC, 0666},
-     SAME,
-     DIES},
     {"opening to write", SYS_openat, {AT_FDCWD, BAD, O_WRONLY}, DIES, DIES},
-    {"fcntl not to block", SYS_fcntl, {BAD, F_SETFL, O_NONBLOCK}, SAME, DIES},
-    {"fcntl other flags", SYS_fcntl, {BAD, F_SETFL, O_APPEND}, DIES, DIES},
-    {"dup", SYS_dup, {BAD}, SAME, DIES},
-    {"a socket of the machine", SYS_socket, {AF_UNIX, BAD, 0}, SAME, DIES},
-    {"looking for a daemon", SYS_connect, {BAD, BAD, 16}, ECONNREFUSED, DIES},
-    {"accepting", SYS_accept, {BAD, 0, 0}, DIES, DIES},
-    {"accepting, with flags", SYS_accept4, {BAD, 0, 0, 0}, DIES, DIES},
-    MMAP("shared pages without a file", PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, SAME,
-         DIES),
     MMAP("mapping a library", PROT_READ | PROT_EXEC, MAP_PRIVATE, SAME, DIES),
     MMAP("mapping W and X", PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE, DIES, DIES),
     {"memfd_create", SYS_memfd_create, {BAD, SEALABLE}, SAME, DIES},
@@ -471,8 +471,8 @@ TEST(requests_of_nvidia_and_cuda) {
     static const unsigned char steady[] = {0x27, 0x29, 0x2a, 0x2b, 0x34, 0x4a, 0x4e, 0x4f, 0x52,
                                            0x54, 0x57, 0x58, 0x5e, 0xc9, 0xce, 0xcf, 0xd4};
     static const unsigned char start[] = {0xc8, 0xd2, 0xd6, 0xd7};
-    static const unsigned char uvm_steady[] = {27, 28, 33, 34, 65, 66, 68, 72, 73};
-    static const unsigned char uvm_start[] = {23, 24, 25, 37, 38, 39, 75};
+    static const unsigned char uvm_steady[] = {28, 33, 34, 66, 68, 72, 73};
+    static const unsigned char uvm_start[] = {23, 24, 25, 27, 37, 38, 39, 65, 75};
     const struct {
         const char *driver;
         long base;
@@ -531,9 +531,8 @@ TEST(paths_of_nvidia_and_cuda) {
         {"/dev/nvidiactl", BHI_PATH_DEVICE},
         {"/dev/nvidia-uvm", BHI_PATH_DEVICE},
         {"/dev/nvidia[0-9]*", BHI_PATH_NODE},
-        {"/proc", BHI_PATH_OWN_PROC},
+        {"/proc", BHI_PATH_PROC},
         {"/proc/self", BHI_PATH_INSIDE},
-        {"/proc/self/task", BHI_PATH_WRITTEN},
         {"/proc/stat", BHI_PATH_INSIDE},
         {"/proc/meminfo", BHI_PATH_INSIDE},
         {"/proc/cpuinfo", BHI_PATH_INSIDE},

@@ -26,7 +26,7 @@ struct forbidden {
 
 static const struct forbidden of_start[] = {
     {"socket", SYS_socket, 0},
-    {"accept", SYS_accept, 0},
+    {"connect", SYS_connect, 0},
     {"execve", SYS_execve, 0},
     {"fork", SYS_fork, 0},
     {"kill", SYS_kill, 0},

@@ -30,13 +30,13 @@
 /* What a GPU's driver may do with files while it starts: read its libraries, /proc and /sys, and
  * open its nodes. Landlock and the root decide which files. It can create nothing, and open nothing
  * but a node for writing. */
-#define READS_FILES BHI_ANSWER1(openat, EROFS, BHI_BITS(2, O_CREAT, O_CREAT)), LOOKS_AT_FILES
-#define LOOKS_AT_FILES                                                                             \
+#define READS_FILES                                                                                \
     BHI_ALLOW1(openat, BHI_BITS(2, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0)),                   \
-        BHI_ALLOW(newfstatat), BHI_ALLOW(stat), BHI_ALLOW(lstat), BHI_ALLOW(statx),                \
-        BHI_ALLOW(statfs), BHI_ALLOW(fstatfs), BHI_ALLOW(access), BHI_ALLOW(faccessat),            \
-        BHI_ALLOW(faccessat2), BHI_ALLOW(readlink), BHI_ALLOW(readlinkat), BHI_ALLOW(getcwd),      \
-        BHI_ALLOW(getdents64), BHI_ALLOW(lseek), BHI_ALLOW(pread64), BHI_ALLOW(readv)
+        BHI_ANSWER1(openat, EROFS, BHI_BITS(2, O_CREAT, O_CREAT)), BHI_ALLOW(newfstatat),          \
+        BHI_ALLOW(stat), BHI_ALLOW(lstat), BHI_ALLOW(statx), BHI_ALLOW(statfs),                    \
+        BHI_ALLOW(fstatfs), BHI_ALLOW(access), BHI_ALLOW(faccessat), BHI_ALLOW(faccessat2),        \
+        BHI_ALLOW(readlink), BHI_ALLOW(readlinkat), BHI_ALLOW(getcwd), BHI_ALLOW(getdents64),      \
+        BHI_ALLOW(lseek), BHI_ALLOW(pread64), BHI_ALLOW(readv)
 
 /* -- nvidia --------------------------------------------------------------------------------- */
 
@@ -176,11 +176,8 @@ static const struct bhi_driver_path cuda_paths[] = {
     {"/dev/nvidiactl", BHI_PATH_DEVICE},
     {"/dev/nvidia-uvm", BHI_PATH_DEVICE},
     {"/dev/nvidia[0-9]*", BHI_PATH_NODE},
-    /* Of its own pid namespace, and writable: the driver names its threads by
-     * /proc/self/task/TID/comm, and where it cannot, cuInit() fails (304). */
-    {"/proc", BHI_PATH_OWN_PROC},
+    {"/proc", BHI_PATH_PROC}, /* of its own pid namespace, or cuInit fails (304) */
     {"/proc/self", BHI_PATH_INSIDE},
-    {"/proc/self/task", BHI_PATH_WRITTEN},
     {"/proc/stat", BHI_PATH_INSIDE},
     {"/proc/meminfo", BHI_PATH_INSIDE},
     {"/proc/cpuinfo", BHI_PATH_INSIDE},
@@ -206,19 +203,14 @@ static const struct bhi_driver_path cuda_paths[] = {
  * list. */
 #define UVM(number) BHI_ALLOW1(ioctl, BHI_INT(1, number))
 #define UVM_REQUESTS                                                                               \
-    UVM(27),     /* REGISTER_CHANNEL */                                                            \
-        UVM(28), /* UNREGISTER_CHANNEL */                                                          \
+    UVM(28),     /* UNREGISTER_CHANNEL: undoes what the start does; no trace has shown it yet */   \
         UVM(33), /* MAP_EXTERNAL_ALLOCATION */                                                     \
         UVM(34), /* FREE */                                                                        \
-        UVM(65), /* MAP_DYNAMIC_PARALLELISM_REGION */                                              \
-        UVM(66), /* UNMAP_EXTERNAL */                                                              \
-        UVM(68), /* ALLOC_SEMAPHORE_POOL */                                                        \
-        UVM(72), /* VALIDATE_VA_RANGE */                                                           \
+        UVM(66), /* UNMAP_EXTERNAL: undoes MAP_EXTERNAL_ALLOCATION; the same */                    \
+        UVM(68), /* ALLOC_SEMAPHORE_POOL: for more events than at the start; the same */           \
+        UVM(72), /* VALIDATE_VA_RANGE: follows it */                                               \
         UVM(73)  /* CREATE_EXTERNAL_RANGE */
 
-#define READ_WRITE   BHI_INT(2, PROT_READ | PROT_WRITE)
-#define SHARED_PAGES BHI_INT(3, MAP_SHARED | MAP_ANONYMOUS)
-#define SHARED_FIXED BHI_INT(3, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED)
 static const struct bhi_seccomp_rule cuda_start[] = {
     NVIDIA_REQUESTS,
     REQUEST(0xc8), /* CARD_INFO */
@@ -230,18 +222,17 @@ static const struct bhi_seccomp_rule cuda_start[] = {
     UVM(0x30000001), /* INITIALIZE */
     UVM(0x30000002), /* DEINITIALIZE */
     UVM(23),         /* CREATE_RANGE_GROUP */
-    UVM(24),         /* DESTROY_RANGE_GROUP */
+    UVM(24),         /* DESTROY_RANGE_GROUP: when cuInit gives up */
     UVM(25),         /* REGISTER_GPU_VASPACE */
+    UVM(27),         /* REGISTER_CHANNEL */
     UVM(37),         /* REGISTER_GPU */
-    UVM(38),         /* UNREGISTER_GPU */
+    UVM(38),         /* UNREGISTER_GPU: the same */
     UVM(39),         /* PAGEABLE_MEM_ACCESS */
+    UVM(65),         /* MAP_DYNAMIC_PARALLELISM_REGION */
     UVM(75),         /* MM_INITIALIZE */
-    LOOKS_AT_FILES,
-    BHI_ANSWER1(openat, EROFS, BHI_BITS(2, O_CREAT | O_TRUNC, O_CREAT)),
-    /* As fopen("w") opens a thread's name. What else it would make is refused by Landlock and mounts. */
-    BHI_ALLOW1(openat, BHI_BITS(2, ~(uint64_t)O_CLOEXEC, O_WRONLY | O_CREAT | O_TRUNC)),
-    BHI_ALLOW2(fcntl, BHI_INT(1, F_SETFL), BHI_INT(2, O_NONBLOCK)), /* its eventfd */
+    READS_FILES,
     BHI_ALLOW2(fcntl, BHI_INT(1, F_SETFD), BHI_INT(2, FD_CLOEXEC)),
+    BHI_ALLOW2(fcntl, BHI_INT(1, F_SETFL), BHI_INT(2, O_NONBLOCK)), /* of its pipes */
     /* The driver maps the code of its libraries. Under filter B no new code can be mapped. */
     BHI_ALLOW1(mmap, BHI_BITS(2, ~(uint64_t)(PROT_READ | PROT_EXEC), 0)),
     BHI_ALLOW1(madvise, BHI_INT(2, MADV_DONTFORK)),
@@ -251,18 +242,19 @@ static const struct bhi_seccomp_rule cuda_start[] = {
     BHI_ALLOW(ftruncate),
     BHI_ALLOW1(pipe2, BHI_BITS(1, ~(uint64_t)(O_CLOEXEC | O_NONBLOCK), 0)),
     BHI_ALLOW(eventfd2),
-    BHI_ALLOW(getppid),
-    BHI_ALLOW(dup),
-    BHI_ALLOW2(mmap, READ_WRITE, SHARED_PAGES),
-    BHI_ALLOW2(mmap, READ_WRITE, SHARED_FIXED),
-    /* It looks for a daemon, and offers nvidia-uvm to processes of its own. In the worker's root and
-     * network namespace nobody is there; filter B lets nobody in. */
-    BHI_ALLOW1(socket, BHI_INT(0, AF_UNIX)),
-    BHI_ALLOW(setsockopt),
-    BHI_ANSWER(connect, ECONNREFUSED),
+    /* cuInit looks for MPS, which it does not find, and listens at an abstract address (cuda-uvmfd-...), where
+     * nobody comes: workers may connect to nothing, and Landlock keeps them from each other's. */
+    BHI_ALLOW2(socket, BHI_INT(0, AF_UNIX), BHI_INT(1, SOCK_SEQPACKET | SOCK_CLOEXEC)),
+    BHI_ALLOW1(setsockopt, BHI_INT(1, SOL_SOCKET)),
+    BHI_ANSWER1(connect, ECONNREFUSED, BHI_MOST(2, 128)),
     BHI_ALLOW(bind),
     BHI_ALLOW(listen),
     BHI_ALLOW(get_mempolicy),
+    BHI_ALLOW(dup),
+    /* Pages that it shares with nobody: no fork follows. */
+    BHI_ALLOW2(mmap, BHI_INT(2, PROT_READ | PROT_WRITE),
+               BHI_BITS(3, ~(uint64_t)MAP_FIXED, MAP_SHARED | MAP_ANONYMOUS)),
+    BHI_ALLOW(getppid),
     BHI_ANSWER(mknod, EPERM), /* as for nvidia */
     BHI_ANSWER(mknodat, EPERM),
     BHI_ANSWER(chmod, EPERM),

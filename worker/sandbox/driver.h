@@ -26,9 +26,7 @@ enum bhi_path_kind {
     /* A new proc of our pid namespace, else the host's; read-only. Landlock closes it, except for
      * the paths of the kind INSIDE. */
     BHI_PATH_PROC,
-    BHI_PATH_OWN_PROC, /* as PROC, but not mounted read-only, if it is a new one */
-    BHI_PATH_INSIDE,  /* inside a path that is mounted: no mount of its own, only Landlock's rule */
-    BHI_PATH_WRITTEN, /* the same, for reading and writing */
+    BHI_PATH_INSIDE, /* inside a path that is mounted: no mount of its own, only Landlock's rule */
 };
 
 /* A pattern that stands for the folder that the driver's library was loaded from. */

@@ -29,7 +29,6 @@ struct path_beneath_attr {
 #define FS_WRITE_FILE (1ull << 1)
 #define FS_READ_FILE  (1ull << 2)
 #define FS_READ_DIR   (1ull << 3)
-#define FS_TRUNCATE   (1ull << 14) /* since ABI 3 */
 #define FS_IOCTL_DEV  (1ull << 15) /* since ABI 5 */
 
 #define NET_ALL   3ull /* bind and connect of TCP */
@@ -75,11 +74,8 @@ static int add_rules(int ruleset, const struct bhi_driver *driver, const char *n
     int r = 0;
     for (const struct bhi_driver_path *p = driver->info->paths; p->pattern && r == 0; p++) {
         uint64_t access = FS_READ_FILE | FS_READ_DIR;
-        if (p->kind == BHI_PATH_PROC || p->kind == BHI_PATH_OWN_PROC) {
+        if (p->kind == BHI_PATH_PROC) {
             continue;
-        }
-        if (p->kind == BHI_PATH_WRITTEN) {
-            access |= FS_WRITE_FILE | FS_TRUNCATE;
         }
         if (p->kind == BHI_PATH_DEVICE || p->kind == BHI_PATH_NODE) {
             access |= FS_WRITE_FILE | FS_IOCTL_DEV;

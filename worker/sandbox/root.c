@@ -51,29 +51,24 @@ static uint64_t attributes_of(enum bhi_path_kind kind) {
     case BHI_PATH_READ:
     case BHI_PATH_PROC:
     case BHI_PATH_INSIDE:
-    case BHI_PATH_WRITTEN:
         return MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
     case BHI_PATH_LIBS:
         return MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
     case BHI_PATH_DEVICE:
     case BHI_PATH_NODE:
         return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
-    case BHI_PATH_OWN_PROC:
-        return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
     }
     return 0;
 }
 
-static int add_proc(const char *target, bool writable) {
+static int add_proc(const char *target) {
     /* A new proc shows only our own processes. The kernel refuses one if parts of the host's proc
      * are covered (in a container). Then the host's proc is bound: its process folders are useless
      * without privileges, and Landlock closes them as far as it can. */
-    if (mount("proc", target, "proc", writable ? PROC_FLAGS & ~MS_RDONLY : PROC_FLAGS, NULL) == 0) {
+    if (mount("proc", target, "proc", PROC_FLAGS, NULL) == 0) {
         return 0;
     }
-    return mount("/proc", target, NULL, MS_BIND | MS_REC, NULL) == 0
-               ? restrict_mount(target, true, attributes_of(BHI_PATH_PROC))
-               : -errno;
+    return mount("/proc", target, NULL, MS_BIND | MS_REC, NULL) == 0 ? 0 : -errno;
 }
 
 static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_error *failure) {
@@ -105,8 +100,8 @@ static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_error 
         if (!S_ISDIR(st.st_mode)) {
             r = mknod(target, S_IFREG | 0644, 0) == 0 || errno == EEXIST ? 0 : -errno;
         }
-        if (r == 0 && (kind == BHI_PATH_PROC || kind == BHI_PATH_OWN_PROC)) {
-            r = add_proc(target, kind == BHI_PATH_OWN_PROC);
+        if (r == 0 && kind == BHI_PATH_PROC) {
+            r = add_proc(target);
         } else if (r == 0) {
             r = mount(path, target, NULL, MS_BIND | MS_REC, NULL) == 0 ? 0 : -errno;
         }
@@ -124,7 +119,7 @@ static int add_paths(const struct bhi_driver *driver, struct bhi_error *failure)
     for (const struct bhi_driver_path *paths = driver->info->paths; paths->pattern && r == 0;
          paths++) {
         glob_t found;
-        if (paths->kind == BHI_PATH_INSIDE || paths->kind == BHI_PATH_WRITTEN ||
+        if (paths->kind == BHI_PATH_INSIDE ||
             glob(bhi_driver_pattern(driver, paths), 0, NULL, &found) != 0) {
             continue;
         }

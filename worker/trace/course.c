@@ -47,14 +47,14 @@ static const char source[] =
     "    y[i] = sum + floatBitsToUint(f);\n"
     "}\n";
 
-/* For CUDA, which has no compiler of ours: a stack that is indexed, shared memory, a barrier. */
+/* For CUDA, which has no compiler of ours: a stack, shared memory, a barrier. */
 static const char ptx[] = ".version 5.0\n"
                           ".target sm_60\n"
                           ".address_size 64\n"
                           ".visible .entry add(.param .u64 x, .param .u64 y, .param .u32 c,\n"
                           "                    .param .u32 n)\n"
                           "{\n"
-                          "    .local .align 4 .b8 stack[1024];\n"
+                          "    .local .align 4 .b8 stack[8192];\n"
                           "    .shared .align 4 .b8 group[256];\n"
                           "    .reg .pred %p;\n"
                           "    .reg .u32 %i, %l, %g, %b, %c, %n, %v, %a;\n"
@@ -78,6 +78,7 @@ static const char ptx[] = ".version 5.0\n"
                           "    bar.sync 0;\n"
                           "    ld.shared.u32 %v, [%s];\n"
                           "    mov.u64 %s, stack;\n"
+                          "    mul.wide.u32 %o, %a, 128;\n"
                           "    add.u64 %s, %s, %o;\n"
                           "    st.local.u32 [%s], %v;\n"
                           "    ld.local.u32 %v, [%s];\n"
