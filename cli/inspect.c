@@ -164,7 +164,10 @@ static int inspect_any(const struct bhi_args *args) {
     bhi_kernel_file_name(args->operands[0], name);
     const bool image = exit_status == BHI_EXIT_READY &&
                        bhi_kernel_file_language(&inspect->file) == BHI_LANGUAGE_IMAGE;
-    if (image) {
+    if (image && inspect->guarded) {
+        exit_status = bhi_complain_usage(
+            command, "--guarded: %s is an image for CUDA, which has no guard", args->operands[0]);
+    } else if (image) {
         bhi_inspect_print_image(name, bhi_language_image_kind(inspect->code, inspect->file.size),
                                 inspect->file.size, bhi_args_has(args, BHI_INSPECT_JSON));
     } else if (exit_status == BHI_EXIT_READY) {

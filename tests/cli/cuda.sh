@@ -118,4 +118,5 @@ END
 case_name="inspect a fatbin"
 cli inspect k.bin
 expect_stdout "fatbin for CUDA, 8 bytes"
+refuses "--guarded: k.bin is an image for CUDA, which has no guard" inspect k.bin --guarded
 finish
