@@ -35,7 +35,6 @@ struct bhi_cuda_backend {
     uint64_t record;
     struct bhi_cuda_buffers wanted, staged;
     struct bhi_cuda_buffers writable; /* mapped for writing now (C1) */
-    uint64_t last_wait_ns;
     uint64_t submits, imported_bytes;
 };
 

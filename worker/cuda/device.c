@@ -215,7 +215,7 @@ static void describe(const struct bhi_cuda_api *api, CUdevice device, struct bhi
     out->import_alignment = 4096;
     bhi_text_sanitise(out->name, sizeof out->name, name, strnlen(name, sizeof name));
     snprintf(version_text, sizeof version_text, "CUDA %d.%d", version / 1000, version % 1000 / 10);
-    bhi_text_sanitise(out->driver, sizeof out->driver, "NVIDIA CUDA", 11);
+    bhi_text_sanitise(out->driver, sizeof out->driver, "NVIDIA", 6);
     bhi_text_sanitise(out->driver_info, sizeof out->driver_info, version_text,
                       strlen(version_text));
 }

@@ -11,18 +11,17 @@
 #include <time.h>
 
 #define POLL_NS      200000u /* before it sleeps between two looks */
-#define NAP_SHARE    16u     /* of the time that it has waited, */
-#define NAP_LEAST_NS 50000u  /* within these limits */
+#define NAP_SHARE    64u     /* of the time that it has waited: what it is late by, at most, */
+#define NAP_LEAST_NS 10000u  /* within these limits */
 #define NAP_MOST_NS  1000000u
 
 /* Waits until the stream is empty, or broken. */
 static CUresult wait_for_stream(struct bhi_cuda_backend *b) {
     const uint64_t since = bhi_now_ns();
-    const uint64_t poll_ns = b->last_wait_ns < 2 * POLL_NS ? POLL_NS : 0;
     CUresult result;
     while ((result = b->device.api.cuStreamQuery(b->device.stream)) == CUDA_ERROR_NOT_READY) {
         const uint64_t waited = bhi_now_ns() - since;
-        if (waited < poll_ns) {
+        if (waited < POLL_NS) {
             sched_yield();
             continue;
         }
@@ -31,7 +30,6 @@ static CUresult wait_for_stream(struct bhi_cuda_backend *b) {
         (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(const struct timespec){.tv_nsec = (long)nap},
                               NULL);
     }
-    b->last_wait_ns = bhi_now_ns() - since;
     return result;
 }
 
