@@ -103,7 +103,7 @@ struct bhi_worker {
     struct bhi_worker_cache cache;
     struct bhi_words words;
     struct bhi_lessons lessons;
-    uint64_t refused_seen;  /* progress.refused_allocations at the last harvest */
+    uint64_t refused_seen; /* progress.refused_allocations at the last harvest */
     struct bhi_address_space space;
     struct bhi_idset buffers;   /* attached: buffers without a block, and blocks (pool.h) */
     struct bhi_idset written;   /* of them, those that it may write */
