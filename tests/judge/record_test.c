@@ -264,6 +264,26 @@ TEST(a_record_that_does_not_fit_leaves_nothing) {
     BHT_EQ(json_array_size(journal.records), 2);
 }
 
+/* A cheat that knows one hidden seed's answers must meet the other. */
+TEST(each_size_is_tried_with_each_seed) {
+    static const uint64_t two[] = {77, 78}, all[] = {5, 6, 77, 78};
+    struct bhi_trials trials;
+    BHT_TRUE(bhi_trials_make(&judge.task, two, BHT_COUNT(two), &trials, &complaint));
+    BHT_EQ(trials.count, 2 * BHT_COUNT(all));
+    for (size_t seed = 0; seed < BHT_COUNT(all); seed++) {
+        unsigned sizes = 0;
+        for (size_t i = 0; i < trials.count; i++) {
+            const struct bhi_trial *trial = &trials.list[i];
+            if (trial->seed == all[seed]) {
+                sizes |= 1u << trial->size;
+                BHT_EQ(trial->hidden, seed >= 2);
+            }
+        }
+        BHT_EQ(sizes, 3);
+    }
+    bhi_trials_free(&judge.task, &trials);
+}
+
 TEST(hidden_seeds_come_back) {
     judge.seeds[0] = UINT64_MAX;
     note(wrong());
