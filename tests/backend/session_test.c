@@ -132,11 +132,12 @@ TEST(control_that_is_counted_late) {
 
 /* Failures beyond the error slots: none is overwritten before it has been read, and the bell rings
  * for them. */
-TEST(failures_keep_their_texts) {
+static void keep_their_texts(uint32_t flags) {
     fake_buffer(1, 64);
     enum { COUNT = 500 };
     for (uint32_t i = 1; i <= COUNT; i++) {
         struct fake_record record = fake_fill(i % 5 == 0 ? 1 : 100000 + i, 0, 4, i);
+        record.record.flags = flags;
         fake_publish(&record.record, 0);
     }
     /* Nobody fetches: it stops when the slots are full, and stays there. */
@@ -169,6 +170,13 @@ TEST(failures_keep_their_texts) {
             BHT_STR_EQ(text, expected);
         }
     }
+}
+
+TEST(failures_keep_their_texts) {
+    keep_their_texts(0);
+}
+TEST(so_do_those_that_run_alone) {
+    keep_their_texts(BHI_RECORD_ALONE);
 }
 
 TEST(the_bell) {
