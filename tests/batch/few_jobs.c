@@ -250,6 +250,8 @@ void run(const char *ids) {
     }
 }
 
+uint32_t more_files;
+
 void seal_job(struct bhi_job *job, const char *outputs, void (*then)(void *user, bool durable),
               void *user) {
     const struct bhi_attempt attempt = {.started = true,
@@ -265,6 +267,11 @@ void seal_job(struct bhi_job *job, const char *outputs, void (*then)(void *user,
     struct bhi_used used = {.bytes = NULL};
     (void)bhi_used_add(&used, &mark, "kernel"); /* memory may run out */
     (void)bhi_used_add(&used, &mark, job->id);
+    for (uint32_t i = 0; i < more_files; i++) {
+        char path[16];
+        snprintf(path, sizeof path, "f%u", i);
+        (void)bhi_used_add(&used, &mark, path);
+    }
     bhi_queue_sealed(queue, job, &attempt, outputs, &used, then, user);
     bhi_used_free(&used);
 }

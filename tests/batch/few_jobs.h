@@ -74,6 +74,8 @@ void run_one(const char *id, enum bhi_job_state next, bh_status status);
 /* Runs them, which have blanks between them, one after the other: all end well. */
 void run(const char *ids);
 /* It ran from 4 to 6. */
+/* It has used a kernel, a file with its id, and |more_files| others. */
+extern uint32_t more_files;
 void seal_job(struct bhi_job *job, const char *outputs, void (*then)(void *user, bool durable),
               void *user);
 void expect_durable(void *user, bool durable);

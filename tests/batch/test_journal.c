@@ -173,6 +173,21 @@ TEST(test_sealed) {
     close(ends[1]);
 }
 
+/* A file has one number, also after the journal has forgotten which it gave to the first ones. */
+TEST(test_more_files_than_it_remembers) {
+    int ends[2];
+    char answered;
+    BHT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    more_files = 1 << 16;
+    fresh("a");
+    seal_job(start("a"), "", answer, &ends[1]);
+    BHT_EQ(read(ends[0], &answered, 1), 1);
+    BHT_EQ(answered, 'y');
+    expect_sql("SELECT count(*), count(DISTINCT file) FROM used", "65538 65538; ");
+    close(ends[0]);
+    close(ends[1]);
+}
+
 /* -- two threads ---------------------------------------------------------------------------------
  */
 
