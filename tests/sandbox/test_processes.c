@@ -467,8 +467,22 @@ void bhi_sentinel_device_set_all(struct bhi_sentinel_device *sentinel) {
 struct ending {
     bool says_so;      /* the warden, that the host has gone; else it was killed */
     bool busy;         /* something runs */
-    bool host_hung_up; /* the host's end of the side channel is closed */
+    int host_hangs_up; /* at which look the host's end of the side channel is closed; 0: never */
 };
+
+/* The host's end, which is closed at that look; in the watched process alone. */
+static struct {
+    int descriptor;
+    _Atomic int looks_left;
+} host_end;
+
+BHT_WRAP(int, poll, struct pollfd *fds, nfds_t count, int timeout) {
+    if (host_end.looks_left > 0 && count == 1 && fds->fd == BHI_FDPASS_DESCRIPTOR &&
+        --host_end.looks_left == 0) {
+        close(host_end.descriptor);
+    }
+    return __real_poll(fds, count, timeout);
+}
 
 _Noreturn static void be_watched(const struct ending *ending) {
     static struct bhi_lane_header header;
@@ -484,9 +498,8 @@ _Noreturn static void be_watched(const struct ending *ending) {
     }
     atomic_store(&watchdog.backend, (struct bhi_backend *)&header);
     atomic_store(&watchdog.busy, ending->busy);
-    if (ending->host_hung_up) {
-        close(host[1]);
-    }
+    host_end.descriptor = host[1];
+    host_end.looks_left = ending->host_hangs_up;
     if (ending->says_so && write(warden[1], "", 1) != 1) {
         _exit(1);
     }
@@ -505,7 +518,8 @@ TEST(what_runs_is_stopped_when_the_host_has_gone) {
     } rows[] = {
         {{.says_so = true}, STOPPED},
         {{.says_so = true, .busy = true}, STOPPED},
-        {{.busy = true, .host_hung_up = true}, STOPPED},
+        {{.busy = true, .host_hangs_up = 1}, STOPPED},
+        {{.busy = true, .host_hangs_up = 3}, STOPPED}, /* it goes on as long as the host lives */
         {{.says_so = false}, BHI_EXIT_SUPERVISOR},
     };
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
