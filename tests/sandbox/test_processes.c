@@ -161,6 +161,8 @@ TEST(a_held_workers_end_is_told_when_its_holder_has_ended) {
     BHT_EQ(bht_process_state(worker), 'X'); /* reaped, all the same */
     BHT_EQ(told_count, 0);
     BHT_TRUE(!has_ended(holder) && bhi_children_has(&children, 7));
+    BHT_TRUE(!bhi_children_let_go(&children)); /* the zygote does not stay for a holder */
+    BHT_TRUE(!has_ended(holder));
     bhi_children_release(&children, 7);
     WAIT_UNTIL(has_ended(holder), WAIT_MS);
     look();
