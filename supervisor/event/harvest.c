@@ -45,7 +45,7 @@ static void set_notify(struct bhi_worker *worker) {
 
 static bool about_memory(bh_status status) {
     return status == BH_OUT_OF_HOST_MEMORY || status == BH_OUT_OF_DEVICE_MEMORY ||
-           status == BH_VULKAN;
+           status == BH_VULKAN || status == BH_CUDA;
 }
 
 /* Notes which buffers are used by what follows |submission| in the lane. */

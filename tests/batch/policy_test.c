@@ -69,7 +69,9 @@ TEST(every_status_has_its_answer) {
         case BH_OUT_OF_HOST_MEMORY:
         case BH_OUT_OF_DEVICE_MEMORY:
         case BH_DEVICE_LOST:
+        case BH_DEVICE_FAULT:
         case BH_VULKAN:
+        case BH_CUDA:
         case BH_PROTOCOL:
             BHT_EQ(answer.next, BHI_JOB_WAITING);
             BHT_TRUE(answer.guilty);
