@@ -50,8 +50,8 @@ BH_API BH_MUST_USE bh_status bh_kernel_create_spirv(bh_context *context, const v
                                                     size_t code_size,
                                                     const bh_kernel_options *options,
                                                     bh_kernel **out_kernel, bh_detail *detail);
-/* Creates a kernel from an image for CUDA, which is copied: PTX text (a NUL at its end is allowed), a
- * cubin or a fatbin, of at most 64 MiB. It runs on streams of a CUDA device only: on
+/* Creates a kernel from an image for CUDA, which is copied: PTX text (a NUL at its end is allowed),
+ * a cubin or a fatbin, of at most 64 MiB. It runs on streams of a CUDA device only: on
  * others bh_submit refuses it by the reason NEEDS_CUDA, as it refuses SPIR-V on a CUDA device by
  * NEEDS_VULKAN. The call checks only that |image| begins like an image. A worker loads it at first
  * use; a bad one poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.
@@ -61,9 +61,9 @@ BH_API BH_MUST_USE bh_status bh_kernel_create_spirv(bh_context *context, const v
  * guard that could be left out. A kernel that does not end is killed with its worker.
  *
  * The kernel's parameters are known by their positions. A bh_binding with set 0, element 0 and
- * |binding| = position makes a parameter a pointer to the buffer at the offset. All others are taken
- * from the push bytes in their order, each at its natural alignment (the lowest bit of its size, at
- * most 16), padded at the end to a multiple of 4 bytes.
+ * |binding| = position makes a parameter a pointer to the buffer at the offset. All others are
+ * taken from the push bytes in their order, each at its natural alignment (the lowest bit of its
+ * size, at most 16), padded at the end to a multiple of 4 bytes.
  *
  * Identity is a cryptographic hash of image, entry point and the fact that it is an image (K1).
  * Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_SYSTEM, BH_CLOSED. Never blocks. */

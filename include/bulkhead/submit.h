@@ -156,12 +156,12 @@ typedef struct bh_submit_info {
  * started, it runs on the next worker (E13). Returns BH_OK, BH_TOO_LARGE (over 512 KiB encoded),
  * BH_NO_MEMORY, BH_CLOSED, BH_OUT_OF_DEVICE_MEMORY (a copy of another tenant's or device's buffer,
  * see bh_buffer_create), or BH_INVALID_ARGUMENT (the detail names command and field, or why the
- * kernel cannot run on the stream: the reasons NEEDS_CUDA and NEEDS_VULKAN. If the stream's driver is
- * not known yet, the event has them with INVALID_KERNEL). */
+ * kernel cannot run on the stream: the reasons NEEDS_CUDA and NEEDS_VULKAN. If the stream's driver
+ * is not known yet, the event has them with INVALID_KERNEL). */
 BH_API BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
                                        bh_event **out_event, bh_detail *detail);
-/* Submits one dispatch, without waits, with the stream's deadline; of an image with the block of its
- * options. Returns what bh_submit returns. */
+/* Submits one dispatch, without waits, with the stream's deadline; of an image with the block of
+ * its options. Returns what bh_submit returns. */
 BH_API BH_MUST_USE bh_status bh_launch(bh_stream *stream, bh_kernel *kernel,
                                        const uint32_t groups[3], const bh_binding *bindings,
                                        uint32_t binding_count, const void *push, uint32_t push_size,
