@@ -134,7 +134,7 @@ TEST(fake_cuda_has_functions_from_their_version_on) {
         BHT_EQ(cuGetProcAddress_v2(rows[i].name, &out, rows[i].version, 0, &status),
                rows[i].result);
         BHT_EQ(status, rows[i].status);
-        BHT_TRUE(!rows[i].name || (out != NULL) == (rows[i].result == CUDA_SUCCESS));
+        BHT_TRUE(!rows[i].name || !!out == (rows[i].result == CUDA_SUCCESS));
     }
 }
 

@@ -455,7 +455,7 @@ static bh_event *submit_record(uint64_t bytes, bh_detail *detail) {
     }
     bh_event *event = NULL;
     const bh_status status = bh_submit(puppet.stream, &info, &event, detail);
-    BHT_EQ(status == BH_OK, event != NULL);
+    BHT_EQ(status == BH_OK, !!event);
     return event;
 }
 

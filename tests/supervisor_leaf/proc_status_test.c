@@ -172,7 +172,7 @@ BHT_WRAP(struct dirent *, readdir, DIR *folder) {
     while ((entry = __real_readdir(folder)) && first_pass && late_thread &&
            atoi(entry->d_name) == late_thread) {
     }
-    first_pass &= entry != NULL;
+    first_pass &= !!entry;
     return entry;
 }
 

@@ -54,7 +54,7 @@ void *script_new(size_t size) {
 }
 
 void script_free(void *object) {
-    script_objects -= object != NULL;
+    script_objects -= !!object;
     free(object);
 }
 
