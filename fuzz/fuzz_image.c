@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(&magic, image, size < sizeof magic ? size : sizeof magic);
     if (why) {
         FUZZ_CHECK(why[0]);
-    } else if (size > sizeof(Elf64_Ehdr) && memcmp(image, ELFMAG, SELFMAG) == 0) {
+    } else if (size >= sizeof(Elf64_Ehdr) && memcmp(image, ELFMAG, SELFMAG) == 0) {
         const uint64_t end = end_of_elf(image);
         FUZZ_CHECK(end <= size);
         FUZZ_CHECK(end == sizeof(Elf64_Ehdr) || bhi_cuda_image_check(image, (size_t)end - 1));
