@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #define SAMPLES 2000u
 #define LOADS   1000u
 #define ROUNDS  21u
+#define SIDE    2048u /* of a square matrix */
 
 static const char usage[] =
     "Usage: bench-cuda [--device cuda:N] [--quick]\n"
@@ -29,7 +31,7 @@ static const char usage[] =
     "cuda\n"
     "  --quick             fewer rounds\n";
 static const char *selector = "cuda";
-static bool quick;
+static bool quick, faults, holds; /* the last two: what a process in-process is started for */
 
 static const char module_text[] =
     ".version 6.0\n.target sm_60\n.address_size 64\n"
@@ -39,6 +41,16 @@ static const char module_text[] =
     "L;\nret;\n}\n"
     ".visible .entry null_read(.param .u64 y)\n{\n.reg .u64 %a;\n.reg .u32 %v;\nmov.u64 %a, 0;\n"
     "ld.volatile.u32 %v, [%a];\nld.param.u64 %a, [y];\nst.u32 [%a], %v;\nret;\n}\n"
+    ".visible .entry matmul(.param .u64 x, .param .u64 y, .param .u64 z, .param .u32 side)\n{\n"
+    ".reg .u64 %x, %y, %z, %o, %p;\n.reg .u32 %i, %j, %k, %n, %m;\n.reg .f32 %f, %g, %h;\n"
+    ".reg .pred %q;\nld.param.u32 %n, [side];\nmov.u32 %i, %ctaid.y;\nmov.u32 %j, %ctaid.x;\n"
+    "mov.u32 %k, %ntid.x;\nmov.u32 %m, %tid.x;\nmad.lo.u32 %j, %j, %k, %m;\n"
+    "ld.param.u64 %x, [x];\nld.param.u64 %y, [y];\nld.param.u64 %z, [z];\n"
+    "mul.lo.u32 %m, %i, %n;\nmul.wide.u32 %o, %m, 4;\nadd.u64 %x, %x, %o;\nadd.u64 %z, %z, %o;\n"
+    "mul.wide.u32 %o, %j, 4;\nadd.u64 %y, %y, %o;\nadd.u64 %z, %z, %o;\nmul.wide.u32 %p, %n, 4;\n"
+    "mov.u32 %k, 0;\nmov.f32 %h, 0f00000000;\nL: ld.f32 %f, [%x];\nld.f32 %g, [%y];\n"
+    "fma.rn.f32 %h, %f, %g, %h;\nadd.u64 %x, %x, 4;\nadd.u64 %y, %y, %p;\nadd.u32 %k, %k, 1;\n"
+    "setp.lt.u32 %q, %k, %n;\n@%q bra L;\nst.f32 [%z], %h;\nret;\n}\n"
     ".visible .entry saxpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 count)\n{\n"
     ".reg .u64 %x, %y, %o;\n.reg .u32 %i, %j, %k, %n;\n.reg .f32 %f, %g, %h;\n.reg .pred %p;\n"
     "mov.u32 %i, %ctaid.x;\nmov.u32 %j, %ntid.x;\nmov.u32 %k, %tid.x;\nmad.lo.u32 %i, %i, %j, %k;\n"
@@ -66,6 +78,13 @@ static double median_us(uint64_t *samples, size_t count) {
     return (double)bench_quantile(samples, count, 500) / 1e3;
 }
 
+/* Measures |count| times how long a statement takes, into |out|. */
+#define SAMPLE(out, count, ...)                                                                    \
+    for (size_t i = 0; i < (count); i++) {                                                         \
+        const uint64_t start = bench_now_ns();                                                     \
+        __VA_ARGS__(out)[i] = bench_now_ns() - start;                                              \
+    }
+
 /* -- in-process ------------------------------------------------------------------------------- */
 
 static struct {
@@ -73,8 +92,8 @@ static struct {
     CUcontext context;
     CUstream stream;
     CUmodule module;
-    CUfunction empty, saxpy;
-    CUdeviceptr x, y;
+    CUfunction empty, saxpy, matmul, null_read;
+    CUdeviceptr x, y, z;
     void *host; /* registered */
     CUevent events[2];
 } in;
@@ -117,10 +136,13 @@ static void start_in_process(void) {
     CU(in.api.cuModuleLoadDataEx(&in.module, module_text, 0, NULL, NULL));
     CU(in.api.cuModuleGetFunction(&in.empty, in.module, "empty"));
     CU(in.api.cuModuleGetFunction(&in.saxpy, in.module, "saxpy"));
+    CU(in.api.cuModuleGetFunction(&in.matmul, in.module, "matmul"));
+    CU(in.api.cuModuleGetFunction(&in.null_read, in.module, "null_read"));
     CU(in.api.cuEventCreate(&in.events[0], 0));
     CU(in.api.cuEventCreate(&in.events[1], 0));
     in.x = allocate(BYTES);
     in.y = allocate(BYTES);
+    in.z = allocate(BYTES);
     in.host = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
                    -1, 0);
     CU(in.api.cuMemHostRegister(in.host, BYTES, CU_MEMHOSTREGISTER_DEVICEMAP));
@@ -138,16 +160,70 @@ static void in_launch(CUfunction function, unsigned grid, void **parameters) {
 }
 
 /* Returns how long the device took. */
-static uint64_t in_saxpy(CUdeviceptr x) {
-    float a = 2, ms;
-    uint32_t count = FLOATS;
-    void *parameters[] = {&x, &in.y, &a, &count};
+static uint64_t in_timed(CUfunction function, unsigned x, unsigned y, void **parameters) {
+    float ms;
     CU(in.api.cuEventRecord(in.events[0], in.stream));
-    in_launch(in.saxpy, FLOATS / BLOCK, parameters);
+    CU(in.api.cuLaunchKernel(function, x, y, 1, BLOCK, 1, 1, 0, in.stream, parameters, NULL));
     CU(in.api.cuEventRecord(in.events[1], in.stream));
     in_wait();
     CU(in.api.cuEventElapsedTime(&ms, in.events[0], in.events[1]));
     return (uint64_t)((double)ms * 1e6);
+}
+
+static uint64_t in_saxpy(CUdeviceptr x) {
+    float a = 2;
+    uint32_t count = FLOATS;
+    return in_timed(in.saxpy, FLOATS / BLOCK, 1, (void *[]){&x, &in.y, &a, &count});
+}
+
+/* A process without the library: this program with |option|. It prints a number when it has done what it is
+ * for, and goes on until it is killed. */
+struct process {
+    pid_t pid;
+    FILE *out;
+};
+
+static struct process start_process(const char *option) {
+    int ends[2];
+    if (pipe(ends) != 0) {
+        bench_die("no pipe");
+    }
+    const pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], 1);
+        execl("/proc/self/exe", "bench-cuda", option, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    return (struct process){pid, fdopen(ends[0], "r")};
+}
+
+static double answer_of(struct process process) {
+    double number;
+    if (!process.out || fscanf(process.out, "%lf", &number) != 1) {
+        bench_die("a process without the library has said nothing");
+    }
+    return number;
+}
+
+static void end_process(struct process process) {
+    kill(process.pid, SIGKILL);
+    waitpid(process.pid, NULL, 0);
+    fclose(process.out);
+}
+
+/* How long the driver takes to report an illegal address: the context, and with it the process, is lost. */
+static void fault_in_process(void) {
+    CUresult result;
+    void *parameters[] = {&in.y};
+    const uint64_t start = bench_now_ns();
+    in_launch(in.null_read, 1, parameters);
+    while ((result = in.api.cuStreamQuery(in.stream)) == CUDA_ERROR_NOT_READY) {
+    }
+    if (result != CUDA_ERROR_ILLEGAL_ADDRESS) {
+        bench_die("an illegal read ends with %d", (int)result);
+    }
+    printf("%f\n", (double)(bench_now_ns() - start) / 1e3);
 }
 
 /* -- the library ------------------------------------------------------------------------------ */
@@ -177,15 +253,7 @@ static bh_event *launch(bh_stream *stream, bh_kernel *kernel, uint32_t grid,
                         count == 2 ? sizeof push : 0);
 }
 
-static uint64_t timed_saxpy(bh_stream *stream, bh_kernel *saxpy, const bh_binding *bindings) {
-    const struct push push = {2, FLOATS};
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .dispatch = {.kernel = saxpy,
-                                             .groups = {FLOATS / BLOCK, 1, 1},
-                                             .bindings = bindings,
-                                             .binding_count = 2,
-                                             .push = &push,
-                                             .push_size = sizeof push}};
+static uint64_t timed(bh_stream *stream, const bh_command command) {
     bh_event *event =
         bench_submit(stream, BENCH_WITH(bh_submit_info, .commands = &command, .command_count = 1,
                                         .flags = BH_SUBMIT_TIMED));
@@ -196,11 +264,32 @@ static uint64_t timed_saxpy(bh_stream *stream, bh_kernel *saxpy, const bh_bindin
     return verdict.device_ns;
 }
 
+static uint64_t timed_saxpy(bh_stream *stream, bh_kernel *saxpy, const bh_binding *bindings) {
+    const struct push push = {2, FLOATS};
+    return timed(stream, (bh_command){.type = BH_COMMAND_DISPATCH,
+                                      .dispatch = {.kernel = saxpy,
+                                                   .groups = {FLOATS / BLOCK, 1, 1},
+                                                   .bindings = bindings,
+                                                   .binding_count = 2,
+                                                   .push = &push,
+                                                   .push_size = sizeof push}});
+}
+
 static bh_event *copy(bh_stream *stream, bh_buffer *src, bh_buffer *dst) {
     const bh_command command = {.type = BH_COMMAND_COPY,
                                 .copy = {.src = src, .dst = dst, .size = BYTES}};
     return bench_submit(stream,
                         BENCH_WITH(bh_submit_info, .commands = &command, .command_count = 1));
+}
+
+/* Launches the kernel so often. Returns the last one's event. */
+static bh_event *launches(bh_stream *stream, bh_kernel *kernel, unsigned count) {
+    bh_event *last = NULL;
+    for (unsigned n = 0; n < count; n++) {
+        BENCH_MUST(bh_launch(stream, kernel, (uint32_t[]){1, 1, 1}, NULL, 0, NULL, 0,
+                             n + 1 == count ? &last : NULL, &bench_why));
+    }
+    return last;
 }
 
 /* -- what isolation costs --------------------------------------------------------------------- */
@@ -209,7 +298,8 @@ static void costs(void) {
     static uint64_t ours[SAMPLES], theirs[SAMPLES];
     const size_t samples = quick ? SAMPLES / 10 : SAMPLES, rounds = quick ? 3 : ROUNDS;
     bh_stream *stream = stream_with(0);
-    bh_kernel *empty = kernel_of("empty"), *saxpy = kernel_of("saxpy");
+    bh_kernel *empty = kernel_of("empty"), *saxpy = kernel_of("saxpy"),
+              *matmul = kernel_of("matmul");
     bh_buffer *x = bench_buffer(context, stream, BH_MEMORY_DEVICE, BYTES);
     bh_buffer *y = bench_buffer(context, stream, BH_MEMORY_DEVICE, BYTES);
     bh_buffer *z = bench_buffer(context, stream, BH_MEMORY_DEVICE, BYTES);
@@ -217,62 +307,23 @@ static void costs(void) {
     memset(bench_map(host, BH_MAP_DISCARD), 0, BYTES);
     bench_finish(launch(stream, empty, 1, NULL, 0));
     /* One side after the other: the GPU takes 0.1 ms to turn from one process to another. */
-    for (size_t i = 0; i < samples; i++) {
-        const uint64_t start = bench_now_ns();
-        in_launch(in.empty, 1, NULL);
-        in_wait();
-        theirs[i] = bench_now_ns() - start;
-    }
-    for (size_t i = 0; i < samples; i++) {
-        const uint64_t start = bench_now_ns();
-        bench_finish(launch(stream, empty, 1, NULL, 0));
-        ours[i] = bench_now_ns() - start;
-    }
+    SAMPLE(theirs, samples, in_launch(in.empty, 1, NULL); in_wait();)
+    SAMPLE(ours, samples, bench_finish(launch(stream, empty, 1, NULL, 0));)
     row("round trip of an empty kernel, p50", median_us(ours, samples), median_us(theirs, samples),
         "1.25");
-    for (size_t i = 0; i < rounds; i++) {
-        const uint64_t start = bench_now_ns();
-        for (unsigned n = 0; n < LOADS; n++) {
-            in_launch(in.empty, 1, NULL);
-        }
-        in_wait();
-        theirs[i] = bench_now_ns() - start;
-    }
-    for (size_t i = 0; i < rounds; i++) {
-        bh_event *last = NULL;
-        const uint64_t start = bench_now_ns();
-        for (unsigned n = 0; n < LOADS; n++) {
-            BENCH_MUST(bh_launch(stream, empty, (uint32_t[]){1, 1, 1}, NULL, 0, NULL, 0,
-                                 n + 1 == LOADS ? &last : NULL, &bench_why));
-        }
-        bench_finish(last);
-        ours[i] = bench_now_ns() - start;
-    }
+    SAMPLE(
+        theirs, rounds,
+        for (unsigned n = 0; n < LOADS; n++) { in_launch(in.empty, 1, NULL); } in_wait();)
+    SAMPLE(ours, rounds, bench_finish(launches(stream, empty, LOADS));)
     row("1,000 launches, one wait", median_us(ours, rounds), median_us(theirs, rounds), "");
-    for (size_t i = 0; i < rounds; i++) {
-        const uint64_t start = bench_now_ns();
-        CU(in.api.cuMemcpyHtoDAsync(in.x, in.host, BYTES, in.stream));
-        in_wait();
-        theirs[i] = bench_now_ns() - start;
-    }
-    for (size_t i = 0; i < rounds; i++) {
-        const uint64_t start = bench_now_ns();
-        bench_finish(copy(stream, host, x));
-        ours[i] = bench_now_ns() - start;
-    }
+    SAMPLE(theirs, rounds, CU(in.api.cuMemcpyHtoDAsync(in.x, in.host, BYTES, in.stream));
+           in_wait();)
+    SAMPLE(ours, rounds, bench_finish(copy(stream, host, x));)
     row("upload of 64 MiB, pinned in-process", median_us(ours, rounds), median_us(theirs, rounds),
         "1.05");
-    for (size_t i = 0; i < rounds; i++) {
-        const uint64_t start = bench_now_ns();
-        CU(in.api.cuMemcpyDtoHAsync(in.host, in.x, BYTES, in.stream));
-        in_wait();
-        theirs[i] = bench_now_ns() - start;
-    }
-    for (size_t i = 0; i < rounds; i++) {
-        const uint64_t start = bench_now_ns();
-        bench_finish(copy(stream, x, host));
-        ours[i] = bench_now_ns() - start;
-    }
+    SAMPLE(theirs, rounds, CU(in.api.cuMemcpyDtoHAsync(in.host, in.x, BYTES, in.stream));
+           in_wait();)
+    SAMPLE(ours, rounds, bench_finish(copy(stream, x, host));)
     row("download of 64 MiB, pinned in-process", median_us(ours, rounds), median_us(theirs, rounds),
         "1.05");
     const bh_binding in_device[] = {bh_bind_read(0, x), bh_bind_read_write(1, y)};
@@ -295,6 +346,22 @@ static void costs(void) {
                       : "saxpy of 64 MiB in device memory: on the device",
             median_us(ours, rounds), median_us(theirs, rounds), from_host ? "1.05" : "1.02");
     }
+    const bh_binding square[] = {bh_bind_read(0, x), bh_bind_read(1, y), bh_bind_write(2, z)};
+    uint32_t side = SIDE;
+    for (size_t i = 0; i < rounds; i++) {
+        theirs[i] = in_timed(in.matmul, SIDE / BLOCK, SIDE, (void *[]){&in.x, &in.y, &in.z, &side});
+    }
+    for (size_t i = 0; i < rounds; i++) {
+        ours[i] = timed(stream, (bh_command){.type = BH_COMMAND_DISPATCH,
+                                             .dispatch = {.kernel = matmul,
+                                                          .groups = {SIDE / BLOCK, SIDE, 1},
+                                                          .bindings = square,
+                                                          .binding_count = 3,
+                                                          .push = &side,
+                                                          .push_size = sizeof side}});
+    }
+    row("matmul of 2,048 x 2,048 in device memory: on the device", median_us(ours, rounds),
+        median_us(theirs, rounds), "1.02");
     uint64_t same[SAMPLES / 10], changing[SAMPLES / 10];
     for (int changes = 0; changes < 2; changes++) {
         for (size_t i = 0; i < SAMPLES / 10; i++) {
@@ -338,7 +405,119 @@ static void sleep_ms(long ms) {
     nanosleep(&(const struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
+/* A stream whose spare knows |kernel|, and |other| as well. */
+static bh_stream *stream_that_knows(bh_kernel *kernel, bh_kernel *other, uint64_t deadline_ns) {
+    bh_stream *stream = stream_with(deadline_ns);
+    bh_event *prepared;
+    BENCH_MUST(bh_kernel_prepare(other, stream, &prepared, &bench_why));
+    bench_finish(prepared);
+    bench_finish(launches(stream, kernel, 4));
+    sleep_ms(1000);
+    return stream;
+}
+
+/* The stream's worker runs a kernel that ends in |expected|: when is that said, and when is the next good
+ * result there? Both from |start| on. */
+static void next_result(bh_stream *stream, bh_kernel *empty, bh_event *event, uint64_t start,
+                        bh_status expected, double *out_poisoned_us, double *out_good_us) {
+    const bh_status status = bh_event_wait(event, BENCH_TIMEOUT_NS);
+    *out_poisoned_us = (double)(bench_now_ns() - start) / 1e3;
+    if (status != expected) {
+        bench_die("it ends %s, not %s", bh_status_name(status), bh_status_name(expected));
+    }
+    bench_finish(launch(stream, empty, 1, NULL, 0));
+    *out_good_us = (double)(bench_now_ns() - start) / 1e3;
+    bh_event_release(event);
+}
+
+static void beside_endless(struct neighbour *n, bh_kernel *endless, bh_kernel *empty) {
+    for (unsigned count = 1; count <= 2; count++) {
+        bh_stream *streams[2];
+        bh_event *events[2];
+        for (unsigned i = 0; i < count; i++) {
+            streams[i] = stream_that_knows(empty, endless, BH_FOREVER);
+            bh_buffer *word = bench_buffer(context, streams[i], BH_MEMORY_DEVICE, 4096);
+            const bh_binding binding = bh_bind_read(0, word);
+            events[i] = launch(streams[i], endless, 4096, &binding, 1);
+        }
+        sleep_ms(500); /* both run */
+        atomic_store(&n->longest, 0);
+        sleep_ms(1000);
+        row(count == 1 ? "neighbour's longest wait beside an endless kernel (4,096 blocks)"
+                       : "... beside two",
+            (double)atomic_load(&n->longest) / 1e3, 0, count == 1 ? "5 ms" : "15 ms");
+        for (unsigned i = 0; i < count; i++) {
+            double poisoned, good;
+            atomic_store(&n->longest, 0);
+            const uint64_t start = bench_now_ns();
+            if (kill(bh_stream_worker_pid(streams[i]), SIGKILL) != 0) {
+                bench_die("cannot kill the worker");
+            }
+            next_result(streams[i], empty, events[i], start, BH_WORKER_SIGNAL, &poisoned, &good);
+            sleep_ms(300);
+            if (count == 1) {
+                row("kill -9 in it: the event is poisoned", poisoned, 0, "");
+                row("... the stream's next good result", good, 0, "20 ms");
+                row("... the neighbour's longest wait", (double)atomic_load(&n->longest) / 1e3, 0,
+                    "5 ms");
+            }
+            bh_stream_release(streams[i]);
+        }
+    }
+}
+
+static void fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = value}};
+    bench_finish(
+        bench_submit(stream, BENCH_WITH(bh_submit_info, .commands = &command, .command_count = 1)));
+}
+
+/* What a dead worker has made is intact, and what it could write is used again when its device has been
+ * released. */
+static void memory_outlives(bh_kernel *endless, bh_kernel *empty) {
+    bh_stream *maker = stream_that_knows(empty, endless, BH_FOREVER), *other = stream_with(0);
+    bh_buffer *large = bench_buffer(context, maker, BH_MEMORY_DEVICE, 1u << 30);
+    bh_buffer *word = bench_buffer(context, maker, BH_MEMORY_DEVICE, 4096);
+    bh_buffer *small = bench_buffer(context, other, BH_MEMORY_DEVICE, 4096);
+    const bh_binding writes = bh_bind_read_write(0, word);
+    double poisoned, good;
+    fill(maker, large, 0x2a2a2a2a);
+    fill(maker, word, 0);
+    fill(other, small, 0);
+    bh_event *event = launch(maker, endless, 1, &writes, 1);
+    sleep_ms(300);
+    const uint64_t start = bench_now_ns();
+    kill(bh_stream_worker_pid(maker), SIGKILL);
+    const bh_command command = {.type = BH_COMMAND_COPY,
+                                .copy = {.src = large, .dst = small, .size = 4096}};
+    bench_finish(
+        bench_submit(other, BENCH_WITH(bh_submit_info, .commands = &command, .command_count = 1)));
+    row("1 GiB of device memory after its maker's kill -9: next use",
+        (double)(bench_now_ns() - start) / 1e3, 0, "5 ms");
+    next_result(maker, empty, event, start, BH_WORKER_SIGNAL, &poisoned, &good);
+    fill(maker, word, 1);
+    row("memory that the dead worker could write: next good result",
+        (double)(bench_now_ns() - start) / 1e3, 0, "100 ms");
+    bh_buffer *host = bench_buffer(context, NULL, BH_MEMORY_HOST, 1u << 30);
+    const bh_command back = {.type = BH_COMMAND_COPY,
+                             .copy = {.src = large, .dst = host, .size = 1u << 30}};
+    bench_finish(
+        bench_submit(other, BENCH_WITH(bh_submit_info, .commands = &back, .command_count = 1)));
+    const uint32_t *words = bench_map(host, BH_MAP_READ);
+    for (size_t i = 0; i < (1u << 30) / sizeof *words; i++) {
+        if (words[i] != 0x2a2a2a2a) {
+            bench_die("word %zu of it is wrong", i);
+        }
+    }
+    bh_stream_release(maker);
+    bh_stream_release(other);
+}
+
 static void isolation(void) {
+    const bh_context_options options = {
+        .struct_size = sizeof options, .spares = 1, .spare_kernels = 8};
+    context = bench_context(&options);
     bh_kernel *endless = kernel_of("endless"), *empty = kernel_of("empty");
     bh_kernel *faulty = kernel_of("null_read");
     struct neighbour n = {.stream = stream_with(0), .kernel = empty};
@@ -350,112 +529,141 @@ static void isolation(void) {
     atomic_store(&n.longest, 0);
     sleep_ms(500);
     row("neighbour's longest wait, alone", (double)atomic_load(&n.longest) / 1e3, 0, "");
-    for (unsigned count = 1; count <= 2; count++) {
-        bh_stream *streams[2];
-        bh_event *events[2];
-        for (unsigned i = 0; i < count; i++) {
-            streams[i] = stream_with(BH_FOREVER);
-            bh_buffer *word = bench_buffer(context, streams[i], BH_MEMORY_DEVICE, 4096);
-            const bh_binding binding = bh_bind_read(0, word);
-            events[i] = launch(streams[i], endless, 4096, &binding, 1);
-        }
-        sleep_ms(500); /* modules are loaded, and both run */
-        atomic_store(&n.longest, 0);
-        sleep_ms(1000);
-        row(count == 1 ? "neighbour's longest wait beside an endless kernel (4,096 blocks)"
-                       : "... beside two",
-            (double)atomic_load(&n.longest) / 1e3, 0, count == 1 ? "5 ms" : "15 ms");
-        for (unsigned i = 0; i < count; i++) {
-            atomic_store(&n.longest, 0);
-            const uint64_t start = bench_now_ns();
-            if (kill(bh_stream_worker_pid(streams[i]), SIGKILL) != 0) {
-                bench_die("cannot kill the worker");
-            }
-            if (bh_event_wait(events[i], BENCH_TIMEOUT_NS) != BH_WORKER_SIGNAL) {
-                bench_die("a killed worker's event says something else");
-            }
-            const uint64_t poisoned = bench_now_ns();
-            bench_finish(launch(streams[i], empty, 1, NULL, 0));
-            const uint64_t good = bench_now_ns();
-            sleep_ms(300);
-            if (count == 1) {
-                row("kill -9 in it: the event is poisoned", (double)(poisoned - start) / 1e3, 0,
-                    "");
-                row("... the stream's next good result", (double)(good - start) / 1e3, 0, "20 ms");
-                row("... the neighbour's longest wait", (double)atomic_load(&n.longest) / 1e3, 0,
-                    "5 ms");
-            }
-            bh_event_release(events[i]);
-            bh_stream_release(streams[i]);
-        }
-    }
-    bh_stream *stream = stream_with(100000000);
-    bh_buffer *word = bench_buffer(context, stream, BH_MEMORY_DEVICE, 4096);
-    const bh_binding binding = bh_bind_read(0, word), writes = bh_bind_write(0, word);
-    bench_finish(launch(stream, empty, 1, NULL, 0));
-    sleep_ms(1000); /* the next spare is there */
-    uint64_t start = bench_now_ns();
-    bh_event *event = launch(stream, endless, 4096, &binding, 1);
-    bh_status status = bh_event_wait(event, BENCH_TIMEOUT_NS);
-    uint64_t poisoned = bench_now_ns();
-    if (status != BH_DEADLINE) {
-        bench_die("an endless kernel ends %s", bh_status_name(status));
-    }
-    bench_finish(launch(stream, empty, 1, NULL, 0));
-    row("deadline of 100 ms: the event is poisoned", (double)(poisoned - start) / 1e3, 0, "105 ms");
-    row("... the stream's next good result", (double)(bench_now_ns() - start) / 1e3, 0, "125 ms");
-    bh_stream_release(stream);
-    stream = stream_with(0);
-    bh_event *prepared;
-    BENCH_MUST(bh_kernel_prepare(faulty, stream, &prepared, &bench_why));
-    bench_finish(prepared);
-    sleep_ms(1000);
-    start = bench_now_ns();
-    event = launch(stream, faulty, 1, &writes, 1);
-    status = bh_event_wait(event, BENCH_TIMEOUT_NS);
-    poisoned = bench_now_ns();
-    if (status != BH_DEVICE_FAULT) {
-        bench_die("an illegal read ends %s", bh_status_name(status));
-    }
-    bench_finish(launch(stream, empty, 1, NULL, 0));
-    row("illegal address: the event is poisoned", (double)(poisoned - start) / 1e3, 0, "");
-    row("... the stream's next good result", (double)(bench_now_ns() - start) / 1e3, 0, "20 ms");
-    bh_stream_release(stream);
+    beside_endless(&n, endless, empty);
     atomic_store(&n.ends, true);
     pthread_join(n.thread, NULL);
     bh_stream_release(n.stream);
+    memory_outlives(endless, empty);
+    double poisoned, good;
+    bh_stream *stream = stream_that_knows(empty, endless, 100000000);
+    bh_buffer *word = bench_buffer(context, stream, BH_MEMORY_DEVICE, 4096);
+    const bh_binding reads = bh_bind_read(0, word), writes = bh_bind_write(0, word);
+    fill(stream, word, 0);
+    uint64_t start = bench_now_ns();
+    next_result(stream, empty, launch(stream, endless, 4096, &reads, 1), start, BH_DEADLINE,
+                &poisoned, &good);
+    row("deadline of 100 ms: the event is poisoned", poisoned, 0, "105 ms");
+    row("... the stream's next good result", good, 0, "125 ms");
+    bh_stream_release(stream);
+    struct process process = start_process("--faults");
+    const double theirs = answer_of(process);
+    end_process(process);
+    stream = stream_that_knows(empty, faulty, 0);
+    fill(stream, word, 0);
+    start = bench_now_ns();
+    next_result(stream, empty, launch(stream, faulty, 1, &writes, 1), start, BH_DEVICE_FAULT,
+                &poisoned, &good);
+    row("illegal address: it is reported", poisoned, theirs, "");
+    row("... the stream's next good result", good, 0, "20 ms");
+    bh_stream_release(stream);
+    bh_context_destroy(context);
 }
+
+static uint64_t processor_ns(int32_t pid) {
+    char path[64];
+    unsigned long user = 0, system = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    if (!file || fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                        &user, &system) != 2) {
+        bench_die("cannot read %s", path);
+    }
+    fclose(file);
+    return (user + system) * 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
+}
+
+#define MANY 16
 
 static void many(void) {
     size_t before = 0, after = 0, total;
-    bh_stream *streams[16];
+    bh_stream *streams[MANY];
+    const bh_context_options none = {.struct_size = sizeof none, .spares = BH_OFF};
+    context = bench_context(&none);
     CU(in.api.cuMemGetInfo(&before, &total));
-    for (size_t i = 0; i < 16; i++) {
+    for (size_t i = 0; i < MANY; i++) {
         streams[i] = bench_stream(context, BENCH_WITH(bh_stream_options, .device = selector));
     }
-    for (size_t i = 0; i < 16; i++) {
+    for (size_t i = 0; i < MANY; i++) {
         bench_ready(streams[i]);
     }
     CU(in.api.cuMemGetInfo(&after, &total));
     printf("%-58s %12s %8zu MiB %7s  300 MiB\n", "device memory of an idle worker", "-",
-           (before - after) / 16 >> 20, "");
-    const uint64_t start = bench_now_ns();
-    for (size_t i = 0; i < 16; i++) {
+           (before - after) / MANY >> 20, "");
+    const int32_t pid = bh_stream_worker_pid(streams[0]);
+    const uint64_t used = processor_ns(pid);
+    sleep_ms(10000);
+    row("processor time of an idle worker in a second", (double)(processor_ns(pid) - used) / 1e4, 0,
+        "1 ms");
+    bh_kernel *empty = kernel_of("empty");
+    for (size_t i = 0; i < MANY; i++) {
+        bench_finish(launch(streams[i], empty, 1, NULL, 0));
+    }
+    for (size_t count = 1; count <= MANY; count *= 4) {
+        bh_event *last[MANY];
+        uint64_t start = bench_now_ns();
+        for (size_t i = 0; i < 100 * count; i++) {
+            in_launch(in.empty, 1, NULL);
+        }
+        in_wait();
+        const uint64_t theirs = bench_now_ns() - start;
+        start = bench_now_ns();
+        for (size_t i = 0; i < count; i++) {
+            last[i] = launches(streams[i], empty, 100);
+        }
+        for (size_t i = 0; i < count; i++) {
+            bench_finish(last[i]);
+        }
+        char what[64];
+        snprintf(what, sizeof what, "100 launches on each of %zu stream%s", count,
+                 count > 1 ? "s" : "");
+        row(what, (double)(bench_now_ns() - start) / 1e3, (double)theirs / 1e3, "");
+    }
+    struct process processes[MANY];
+    for (size_t i = 0; i < MANY; i++) {
+        processes[i] = start_process("--holds");
+    }
+    for (size_t i = 0; i < MANY; i++) {
+        (void)answer_of(processes[i]);
+    }
+    uint64_t start = bench_now_ns();
+    for (size_t i = 0; i < MANY; i++) {
+        kill(processes[i].pid, SIGKILL);
+    }
+    for (size_t i = 0; i < MANY; i++) {
+        end_process(processes[i]);
+    }
+    const uint64_t theirs = bench_now_ns() - start;
+    start = bench_now_ns();
+    for (size_t i = 0; i < MANY; i++) {
         bh_stream_release(streams[i]);
     }
     bh_context_destroy(context);
-    row("end of a context with 16 workers", (double)(bench_now_ns() - start) / 1e3, 0, "1.2 s");
+    row("end of 16 processes; of a context with 16 workers", (double)(bench_now_ns() - start) / 1e3,
+        (double)theirs / 1e3, "1.2 s");
 }
 
 int main(int argc, char **argv) {
-    const struct bench_option options[] = {
-        {.name = "--device", .text = &selector}, {.name = "--quick", .flag = &quick}, {0}};
+    const struct bench_option options[] = {{.name = "--device", .text = &selector},
+                                           {.name = "--quick", .flag = &quick},
+                                           {.name = "--faults", .flag = &faults},
+                                           {.name = "--holds", .flag = &holds},
+                                           {0}};
     bench_parse(argc, argv, options, usage);
     start_in_process();
+    if (faults) {
+        fault_in_process();
+        return 0;
+    }
+    if (holds) {
+        puts("0");
+        fflush(stdout);
+        pause();
+    }
     context = bench_context(NULL);
     printf("%-58s %12s %12s %7s  %s\n", "", "in-process", "library", "ratio", "goal");
     printf("%-58s %12s %12s\n", "", "us", "us");
     costs();
+    bh_context_destroy(context);
     isolation();
     many();
     return 0;
