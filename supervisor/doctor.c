@@ -494,26 +494,27 @@ static void report_stream(struct report *report, bh_context *context,
     bh_stream_release(stream);
 }
 
-/* Says whether CUDA's driver works behind the walls, and if not, why. A device is listed only after its
- * worker has run a kernel. */
+/* Says whether CUDA's driver works behind the walls, and if not, why. A device may be listed by a worker that
+ * did not become ready: before that it runs a kernel. */
 static void report_cuda(struct report *report, bh_context *context, const bh_device_info *device) {
     static const char name[] = "cuda";
     bh_stream_options options = {.struct_size = sizeof options};
     bh_stream *stream = NULL;
     bh_detail why = {0};
-    if (device) {
+    options.name = "doctor";
+    options.device = device ? device->selector : name;
+    bh_status status = bh_stream_create(context, &options, &stream, &why);
+    if (status == BH_OK) {
+        status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
+    }
+    if (status == BH_OK && device) {
         add(report, "driver", name, false, BH_CHECK_HOLDS, "",
             "%s ran a kernel in the sandbox, with %.80s", device->selector, device->driver_info);
-        return;
+    } else {
+        add(report, "driver", name, false, BH_CHECK_ABSENT,
+            why.advice ? why.message + why.advice : "CUDA kernels do not run here; others do",
+            "%.*s", why.sentence + why.sentence_length, why.message);
     }
-    options.name = "doctor";
-    options.device = name;
-    if (bh_stream_create(context, &options, &stream, &why) == BH_OK) {
-        (void)!bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
-    }
-    add(report, "driver", name, false, BH_CHECK_ABSENT,
-        why.advice ? why.message + why.advice : "CUDA kernels do not run here; others do", "%.*s",
-        why.sentence + why.sentence_length, why.message);
     bh_stream_release(stream);
 }
 

@@ -65,6 +65,7 @@ CUresult fake_cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
         {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + 1, 65535},
         {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + 2, 65535},
         {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, FAKE_CUDA_SHARED_BYTES},
+        {CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, (int)fake_setting("FAKE_CUDA_PAGEABLE", 0)},
         {CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, (int)fake_setting("FAKE_CUDA_MODE", 0)},
         {CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, 0xfa},
         {CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, device},

@@ -71,6 +71,7 @@ TEST(what_is_missing_is_said) {
         {"FAKE_CUDA_INIT=999\n", "cuda", "(999): /dev/nvidia-uvm is missing", true},
         {"FAKE_CUDA_DEVICES=0\n", "cuda", "CUDA_ERROR_NO_DEVICE", false},
         {"FAKE_CUDA_VERSION=11000\n", "cuda", "or later", false},
+        {"FAKE_CUDA_PAGEABLE=1\n", "cuda", "the memory of their process", true}, /* C1 */
         {"", "cuda:1", "no device", false},
     };
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {

@@ -110,6 +110,12 @@ static bool has_what_we_need(struct bhi_cuda_device *d, struct bhi_error *error)
                   .text = "virtual memory management with descriptors");
         return false;
     }
+    if (ask(&d->api, d->device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)) {
+        BHI_ERROR(error, BH_REASON_DEVICE_LACKS, "the GPU",
+                  .text = "wall between kernels and the memory of their process: HMM or ATS is on "
+                          "(nvidia_uvm's parameter uvm_disable_hmm=1 turns HMM off)");
+        return false;
+    }
     return true;
 }
 
