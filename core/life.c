@@ -126,9 +126,17 @@ void bhi_life_unborn(struct bhi_life *life, uint64_t now_ns) {
     (void)bhi_life_step(life, BHI_LIFE_UNBORN, now_ns);
 }
 
-void bhi_life_status(struct bhi_life *life, int exit_kind, int exit_status, uint64_t now_ns) {
+void bhi_life_ended(struct bhi_life *life, int exit_kind, int exit_status) {
     life->exit_kind = exit_kind;
     life->exit_status = exit_status;
+}
+
+bool bhi_life_is_held(const struct bhi_life *life) {
+    return life->exit_kind && (life->state == BHI_HOLDING || life->state == BHI_TOLD);
+}
+
+void bhi_life_status(struct bhi_life *life, int exit_kind, int exit_status, uint64_t now_ns) {
+    bhi_life_ended(life, exit_kind, exit_status);
     (void)bhi_life_step(life, BHI_LIFE_STATUS, now_ns);
 }
 

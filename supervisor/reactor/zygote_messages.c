@@ -151,7 +151,11 @@ static void traced(struct bhi_zygote *zygote, const struct bhi_msg_traced *trace
 static void exited(struct bhi_zygote *zygote, struct bhi_worker *worker,
                    const struct bhi_msg_exited *exited) {
     bhi_context_lock(zygote->context);
-    bhi_life_status(&worker->core.life, exited->code, exited->status, bhi_now_ns());
+    if (exited->held) {
+        bhi_life_ended(&worker->core.life, exited->code, exited->status);
+    } else {
+        bhi_life_status(&worker->core.life, exited->code, exited->status, bhi_now_ns());
+    }
     /* A worker was killed by SIGSYS. The zygote traces a start of the driver, which runs trusted
      * work only, to find the system call. */
     if (bhi_life_signal(&worker->core.life) == SIGSYS && worker->kind == BHI_WORKER_DEVICE &&

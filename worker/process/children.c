@@ -77,8 +77,20 @@ static void end_device_holder(const struct bhi_child *child) {
     }
 }
 
-/* A worker has ended whose device is still held. Its end is reported with the holder's. */
-static void outlive(struct bhi_child *child, const siginfo_t *info) {
+static void tell_end(const struct bhi_children *children, const struct bhi_child *child,
+                     const siginfo_t *info, bool held) {
+    struct bhi_message message = {.type = BHI_MSG_EXITED};
+    message.exited.worker = child->worker;
+    message.exited.code = info->si_code;
+    message.exited.status = info->si_status;
+    message.exited.held = held;
+    children->tell(&message);
+}
+
+/* A worker has ended whose device is still held. The release is reported when the holder has ended. */
+static void outlive(const struct bhi_children *children, struct bhi_child *child,
+                    const siginfo_t *info) {
+    tell_end(children, child, info, true);
     child->ended = *info;
     child->pid = child->device_holder;
     child->device_holder = 0;
@@ -106,24 +118,24 @@ void bhi_children_release(struct bhi_children *children, uint64_t worker) {
 /* -- ends ----------------------------------------------------------------------------------- */
 
 static void report(struct bhi_children *children, struct bhi_child *child, const siginfo_t *info) {
+    const struct bhi_child ended = *child;
+    BHI_AUTO_FD farewell = child->farewell;
+    *child = (struct bhi_child){0};
+    if (!ended.report) {
+        tell_end(children, &ended, info, false);
+        return;
+    }
     struct bhi_message message = {0};
-    if (child->report && child->layer == BHI_TRACE_LAYER) {
+    if (ended.layer == BHI_TRACE_LAYER) {
         struct bhi_msg_probed probed = {0};
-        bhi_probe_finish(child->report, 0, child->killed, &probed);
+        bhi_probe_finish(ended.report, 0, ended.killed, &probed);
         message.type = BHI_MSG_TRACED;
         message.traced.done = probed.result == BHI_PROBE_HOLDS;
         memcpy(message.traced.text, probed.text, sizeof message.traced.text);
-    } else if (child->report) {
-        message.type = BHI_MSG_PROBED;
-        bhi_probe_finish(child->report, child->layer, child->killed, &message.probed);
     } else {
-        message.type = BHI_MSG_EXITED;
-        message.exited.worker = child->worker;
-        message.exited.code = info->si_code;
-        message.exited.status = info->si_status;
+        message.type = BHI_MSG_PROBED;
+        bhi_probe_finish(ended.report, ended.layer, ended.killed, &message.probed);
     }
-    BHI_AUTO_FD farewell = child->farewell;
-    *child = (struct bhi_child){0};
     children->tell(&message);
 }
 
@@ -131,9 +143,10 @@ static void report(struct bhi_children *children, struct bhi_child *child, const
 static void note_end(struct bhi_children *children, struct bhi_child *child,
                      const siginfo_t *info) {
     if (child->device_holder != 0) {
-        outlive(child, info);
+        outlive(children, child, info);
     } else {
-        report(children, child, child->ended.si_pid != 0 ? &child->ended : info);
+        const siginfo_t how = child->ended.si_pid != 0 ? child->ended : *info;
+        report(children, child, &how);
     }
 }
 
