@@ -93,6 +93,9 @@ struct bhi_core_ops {
     void (*unref_buffer)(struct bhi_content *content);
     void (*unref_stream)(struct bhi_core_stream *stream);
     void (*ref_stream)(struct bhi_core_stream *stream);
+    /* The worker is dead, and its device may write the buffer until bhi_core_worker_died (C3): publish
+     * for another worker returns BHI_LANE_FULL while it does. The buffer is referenced. */
+    void (*writes_on)(struct bhi_core_worker *worker, struct bhi_content *content);
     /* The stream has got a worker, has lost it, or cannot have one. */
     void (*stream_changed)(struct bhi_core_stream *stream);
 };

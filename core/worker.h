@@ -33,6 +33,8 @@ struct bhi_core_worker {
     uint64_t running_since_ns; /* when the current submission began to run */
     uint64_t shortest_ns;      /* the shortest deadline of all in flight since the lane was empty */
     bool can_abort;            /* it can stop what runs, and continue */
+    bool confined;             /* what it runs writes only what its submissions declare (C1) */
+    bool departed;             /* its submissions have been judged before its burial (C3) */
     bool on_gpu;       /* its driver ends a kernel that makes other processes wait for seconds */
     bool lost_late;    /* the device was lost after a submission had run for seconds */
     uint64_t asked_ns; /* when it was last asked to stop a submission */
@@ -125,6 +127,15 @@ bool bhi_core_worker_may_leave(const struct bhi_core_worker *worker);
 /* Kills the worker, which is dying, and takes it from its stream, which wants another one from now
  * on. Until bhi_core_worker_died, the stream runs nothing that is to be kept apart. */
 void bhi_core_worker_leave(struct bhi_core_worker *worker, const bh_detail *why);
+
+/* Returns true if what the worker had can be judged now, and its stream go on, although its device is
+ * not released: its process has ended, so it reports nothing more, and all that its device may still
+ * write is what its submissions declared (C3). */
+bool bhi_core_worker_may_depart(const struct bhi_core_worker *worker);
+/* Does so, as bhi_core_worker_died does: the stream wants another worker from now on. What the device
+ * may still write is told to ops->writes_on. Until bhi_core_worker_died the stream runs nothing that is
+ * to be kept apart. Returns true if one of its submissions was to blame. */
+bool bhi_core_worker_depart(struct bhi_core_worker *worker, const struct bhi_death *death);
 
 /* Did a process that ended like that crash? One that was killed from outside has not. */
 bool bhi_outcome_is_crash(const struct bhi_outcome *outcome);

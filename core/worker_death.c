@@ -268,6 +268,81 @@ void bhi_core_worker_leave(struct bhi_core_worker *worker, const bh_detail *why)
     bhi_stream_lost_worker(stream, false, why);
 }
 
+/* What has begun may be written until the device is released, also by what runs again. */
+static void tell_writes(struct bhi_core_worker *worker, uint64_t started) {
+    BHI_LIST_FOR(const struct bhi_submission, s, &worker->inflight, link) {
+        for (uint32_t i = 0; s->seq <= started && i < s->use_count; i++) {
+            if (s->uses[i].writes) {
+                worker->core->ops->writes_on(worker, s->uses[i].content);
+            }
+        }
+    }
+}
+
+/* Ends or puts back what the worker had. Returns true if one of its submissions was to blame. */
+static bool lose_inflight(struct bhi_core_worker *worker, const struct bhi_death *death,
+                          bool departs) {
+    if (bhi_list_empty(&worker->inflight)) {
+        return false;
+    }
+    /* After a protocol violation the worker may have run anything in its lane: it counts as begun. */
+    uint64_t started =
+        worker->life.violated ? worker->published : begun(worker, death->snapshot.started);
+    uint64_t culprit = culprit_of(worker, started, death->snapshot.marker);
+    if (departs) {
+        tell_writes(worker, started);
+    }
+    if (worker->life.kill == BHI_KILL_DEADLINE || worker->life.kill == BHI_KILL_CANCEL ||
+        worker->life.kill == BHI_KILL_COMPILE || worker->life.kill == BHI_KILL_PROTOCOL ||
+        worker->life.loss == BHI_LOSS_FINAL) {
+        started = started < culprit ? culprit : started;
+    } else if (death->cause == BHI_CAUSE_OUTSIDE && started == culprit &&
+               !has_begun(worker, death, submission_of(worker, culprit))) {
+        started--; /* it was compiled, and nobody is to blame: the next worker runs it */
+        culprit = 0;
+    }
+    const bool counted = count_death(worker, culprit, started);
+    if (!death->closing) {
+        put_back(worker, death, started);
+    }
+    const bool blame =
+        counted || (!bhi_list_empty(&worker->inflight) && oldest(worker)->seq <= started);
+    judge_started(worker, death, culprit, started);
+    end_rest(worker);
+    return blame;
+}
+
+/* Its stream wants another worker. |blame|: one of its submissions was to blame. */
+static void leave_stream(struct bhi_core_worker *worker, const struct bhi_death *death,
+                         bool blame) {
+    struct bhi_core_stream *stream = worker->stream;
+    worker->stream = NULL;
+    if (worker->life.kill != BHI_KILL_RETIRED) {
+        bhi_stream_bereaved(stream);
+    }
+    bhi_stream_lost_worker(stream, blame || death->excused || worker->life.kill == BHI_KILL_RETIRED,
+                           &death->why);
+}
+
+bool bhi_core_worker_may_depart(const struct bhi_core_worker *worker) {
+    return worker->confined && worker->stream && worker->stream->state == BHI_STREAM_SERVED &&
+           !worker->stream->dying && !worker->life.violated && bhi_life_is_held(&worker->life);
+}
+
+bool bhi_core_worker_depart(struct bhi_core_worker *worker, const struct bhi_death *death) {
+    struct bhi_core_stream *stream = worker->stream;
+    const struct bhi_core_ops *ops = worker->core->ops;
+    BHI_CHECK(bhi_core_worker_may_depart(worker));
+    ops->ref_stream(stream);
+    const bool blame = lose_inflight(worker, death, true);
+    worker->departed = true;
+    worker->left_by = stream;
+    stream->dying = worker;
+    leave_stream(worker, death, blame);
+    ops->unref_stream(stream);
+    return blame;
+}
+
 bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death *death) {
     struct bhi_core_stream *stream = worker->stream;
     (void)bhi_life_step(&worker->life, BHI_LIFE_BURY, worker->core->ops->now_ns(worker->core));
@@ -282,36 +357,8 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
     }
     const struct bhi_core_ops *ops = worker->core->ops;
     ops->ref_stream(stream);
-    bool blame = false;
-    if (!bhi_list_empty(&worker->inflight)) {
-        /* After a protocol violation the worker may have run anything in its lane: it counts as
-         * begun. */
-        uint64_t started =
-            worker->life.violated ? worker->published : begun(worker, death->snapshot.started);
-        uint64_t culprit = culprit_of(worker, started, death->snapshot.marker);
-        if (worker->life.kill == BHI_KILL_DEADLINE || worker->life.kill == BHI_KILL_CANCEL ||
-            worker->life.kill == BHI_KILL_COMPILE || worker->life.kill == BHI_KILL_PROTOCOL ||
-            worker->life.loss == BHI_LOSS_FINAL) {
-            started = started < culprit ? culprit : started;
-        } else if (death->cause == BHI_CAUSE_OUTSIDE && started == culprit &&
-                   !has_begun(worker, death, submission_of(worker, culprit))) {
-            started--; /* it was compiled, and nobody is to blame: the next worker runs it */
-            culprit = 0;
-        }
-        const bool counted = count_death(worker, culprit, started);
-        if (!death->closing) {
-            put_back(worker, death, started);
-        }
-        blame = counted || (!bhi_list_empty(&worker->inflight) && oldest(worker)->seq <= started);
-        judge_started(worker, death, culprit, started);
-        end_rest(worker);
-    }
-    worker->stream = NULL;
-    if (worker->life.kill != BHI_KILL_RETIRED) {
-        bhi_stream_bereaved(stream);
-    }
-    bhi_stream_lost_worker(stream, blame || death->excused || worker->life.kill == BHI_KILL_RETIRED,
-                           &death->why);
+    const bool blame = lose_inflight(worker, death, false);
+    leave_stream(worker, death, blame);
     if (death->others_would_fail && stream->state == BHI_STREAM_WANTING) {
         bhi_stream_unavailable(stream, &death->why, false);
     }

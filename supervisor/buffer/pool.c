@@ -162,6 +162,23 @@ bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker, bool wr
     return true;
 }
 
+void bhi_pool_writes_on(struct bhi_block *block, const struct bhi_worker *worker) {
+    BHI_LIST_EACH(node, &block->exposures) {
+        of_block(node)->goes_on |= of_block(node)->worker == worker;
+    }
+}
+
+bool bhi_pool_await_writes(const struct bhi_block *block) {
+    bool written = false;
+    BHI_LIST_EACH(node, &block->exposures) {
+        if (of_block(node)->goes_on) {
+            of_block(node)->worker->awaited = written = true;
+            of_block(node)->worker->context->wake_reactor = true;
+        }
+    }
+    return written;
+}
+
 /* Returns true if the worker runs and is not about to be killed: only then it gets more memory. */
 static bool trusts(const struct bhi_worker *worker) {
     return bhi_life_served(&worker->core.life) && worker->core.life.kill == BHI_KILL_NONE &&

@@ -60,7 +60,8 @@ struct bhi_exposure {
     struct bhi_list of_block, of_worker;
     struct bhi_block *block;
     struct bhi_worker *worker;
-    bool writes; /* it can write the block */
+    bool writes;  /* it can write the block */
+    bool goes_on; /* it is dead, and its device may write the block until it is buried (C3) */
 };
 
 /* What a pool keeps, and has done (bh_stats). */
@@ -118,6 +119,10 @@ void bhi_pool_renew(struct bhi_block *block, const struct bhi_worker *maker);
 /* Notes that |worker| will be given the block, |writes|: to write it. Returns false if out of
  * memory; then do not give it. */
 bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker, bool writes);
+/* The dead |worker|, which was given the block, may write it until bhi_pool_worker_died (C3). */
+void bhi_pool_writes_on(struct bhi_block *block, const struct bhi_worker *worker);
+/* Returns true if a dead worker may. Somebody waits for that now: its device is released at once. */
+bool bhi_pool_await_writes(const struct bhi_block *block);
 /* The block is not used any more, and no limit counts it: it is FREE now, or discarded. */
 void bhi_pool_give(struct bhi_block *block);
 /* Discards a block that is IN USE. */

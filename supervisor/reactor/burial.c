@@ -271,8 +271,9 @@ static void charge_tenant(struct bh_stream *stream, uint64_t took_ns) {
     bhi_streams_let_go(context);
 }
 
-void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
-    bhi_worker_harvest(worker); /* what the worker completed stays good (E11) */
+/* What the worker completed stays good (E11); what killed it, for the rest. |message|: its room. */
+static struct bhi_death judge_death(struct bhi_worker *worker, char message[512]) {
+    bhi_worker_harvest(worker);
     struct bhi_core_worker *core = &worker->core;
     struct bhi_progress_snapshot snapshot = bhi_worker_progress_snapshot(worker);
     if (bhi_worker_pretends(worker, &snapshot)) {
@@ -281,11 +282,10 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
             bhi_core_worker_violation(core, BHI_PRETENDED);
         }
     }
-    bool was_running = bhi_worker_served(worker), bound = core->stream;
-    char message[512];
+    const bool was_running = bhi_worker_served(worker);
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT};
     bhi_core_worker_mend_text(core, &snapshot);
-    death.cause = cause_of_death(worker, &death.outcome, message, sizeof message);
+    death.cause = cause_of_death(worker, &death.outcome, message, 512);
     death.snapshot = snapshot;
     death.closing = worker->context->closed;
     if (was_running && !bhi_list_empty(&core->inflight)) {
@@ -302,6 +302,24 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     /* A zygote's death is no stream's fault: the stream gets another worker. A zygote that dies
      * whenever it starts a worker does count. Otherwise the starts would never end. */
     death.excused = was_running && worker->zygote->state == BHI_ZYGOTE_LOST;
+    return death;
+}
+
+static void count_death(const struct bhi_worker *worker, bh_status why) {
+    worker->context->counts.deaths[worker->core.life.kill == BHI_KILL_RETIRED ? BH_OK : why]++;
+}
+
+static void pump_all(bh_context *context) {
+    BHI_LIST_FOR(struct bh_stream, stream, &context->streams, link) {
+        bhi_stream_wants_pump(&stream->core);
+    }
+}
+
+void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
+    struct bhi_core_worker *core = &worker->core;
+    char message[512];
+    struct bhi_death death = judge_death(worker, message);
+    const bool was_running = bhi_worker_served(worker), bound = core->stream;
     struct bh_stream *stream = bound ? bhi_stream_of(core->stream) : NULL;
     struct bh_stream *left_by = core->left_by ? bhi_stream_of(core->left_by) : NULL;
     if (stream && stream->runs_on.known && death.others_would_fail) {
@@ -318,14 +336,18 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
         death.excused = true;
     }
     bhi_list_remove(&worker->link);
-    const bh_status why = was_running ? death.outcome.status : death.why.status;
-    worker->context->counts.deaths[core->life.kill == BHI_KILL_RETIRED ? BH_OK : why]++;
+    if (!core->departed) {
+        count_death(worker, was_running ? death.outcome.status : death.why.status);
+    }
     bhi_worker_makes_lost(worker);
     bhi_pool_worker_died(worker);
     if (stream) {
         bhi_stream_ref(stream);
     }
-    bool blamed = bhi_core_worker_died(core, &death);
+    const bool blamed = bhi_core_worker_died(core, &death);
+    if (core->departed) {
+        pump_all(worker->context); /* what waited for memory that it wrote (C3) */
+    }
     if (stream && stream->core.state == BHI_STREAM_WANTING) {
         bhi_placement_leave(stream);
     }
@@ -334,6 +356,9 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
         charge_tenant(stream, late_ns);
     }
     write_obituary(worker, left_by ? left_by : stream, &death, blamed, obituary);
+    if (core->departed) {
+        obituary->line[0] = 0; /* it has been said */
+    }
     if (bound) {
         bhi_worker_release(worker); /* the stream's reference */
     }
@@ -375,6 +400,12 @@ static uint64_t trace_ends_ns(const struct bhi_worker *worker) {
                : 0;
 }
 
+/* Its stream goes on as soon as the zygote has reported how it ended. */
+static bool awaits_departure(const struct bhi_worker *worker) {
+    const struct bhi_core_worker *core = &worker->core;
+    return core->confined && core->stream && !core->life.violated && !core->life.exit_kind;
+}
+
 /* Lock held. */
 static struct bhi_life_around look_around(const struct bhi_worker *worker, uint64_t now_ns) {
     const struct bhi_zygote *zygote = worker->zygote;
@@ -383,7 +414,8 @@ static struct bhi_life_around look_around(const struct bhi_worker *worker, uint6
         .zygote_lost = zygote->state == BHI_ZYGOTE_LOST,
         .zygote_gone = gone,
         .device_free = zygote->gone || (gone && zygote->bury_by_ns <= now_ns),
-        .stream_left = worker->core.left_by && !worker->context->closed,
+        .stream_left = (worker->core.left_by || awaits_departure(worker)) && !worker->awaited &&
+                       !worker->context->closed,
         .obituary_at_ns = trace_ends_ns(worker),
     };
 }
@@ -484,6 +516,32 @@ static void leave(struct bhi_worker *worker) {
     bhi_worker_release(worker); /* the stream's reference; the context has another one */
 }
 
+/* Its process has ended, and what its device still does is bounded by rule C1. Answers that it owes are
+ * work: it may still clear memory. */
+static bool may_depart(const struct bhi_worker *worker) {
+    return bhi_core_worker_may_depart(&worker->core) && bhi_list_empty(&worker->makes) &&
+           worker->zygote->state == BHI_ZYGOTE_READY && !worker->context->closed;
+}
+
+static void depart(struct bhi_worker *worker) {
+    bh_context *context = worker->context;
+    struct bh_stream *stream = bhi_stream_of(worker->core.stream);
+    char message[512];
+    struct bhi_obituary obituary;
+    const struct bhi_death death = judge_death(worker, message);
+    count_death(worker, death.outcome.status);
+    const bool blamed = bhi_core_worker_depart(&worker->core, &death);
+    if (stream->core.state == BHI_STREAM_WANTING) {
+        bhi_placement_leave(stream);
+    }
+    bhi_spares_make_way(context, bhi_now_ns());
+    write_obituary(worker, stream, &death, blamed, &obituary);
+    if (obituary.line[0]) {
+        bhi_context_say(context, obituary.level, "%s", obituary.line);
+    }
+    bhi_worker_release(worker); /* the stream's reference; the context has another one */
+}
+
 bool bhi_leave_turn(bh_context *context) {
     bool any = false;
     bhi_context_lock(context);
@@ -493,10 +551,13 @@ bool bhi_leave_turn(bh_context *context) {
             continue;
         }
         bhi_stream_ref(stream); /* a harvest may drop the last submission */
-        if (may_leave(worker)) {
+        const bool leaves = may_leave(worker), departs = !leaves && may_depart(worker);
+        if (leaves) {
             leave(worker);
-            any = true;
+        } else if (departs) {
+            depart(worker);
         }
+        any |= leaves || departs;
         bhi_stream_unref_locked(stream);
     }
     bhi_context_pump_unlock(context);

@@ -43,7 +43,7 @@ bool bhi_stream_may_run(const struct bh_stream *stream, enum bhi_kernel_format f
     char driver[BHI_DRIVER_NAME];
     uint32_t index;
     (void)bhi_selector_parse(device->known ? device->selector : stream->device, driver, &index);
-    return !driver[0] || !strcmp(driver, "cuda") == (format == BHI_KERNEL_IMAGE);
+    return !driver[0] || bhi_driver_is_cuda(driver) == (format == BHI_KERNEL_IMAGE);
 }
 
 BH_API bh_status bh_stream_device(bh_stream *stream, char out_selector[48]) {

@@ -257,6 +257,13 @@ static void ref_stream(struct bhi_core_stream *stream) {
     bhi_stream_ref(bhi_stream_of(stream));
 }
 
+static void writes_on(struct bhi_core_worker *core, struct bhi_content *content) {
+    const struct bh_buffer *buffer = BHI_CONTAINER(content, struct bh_buffer, content);
+    if (bhi_buffer_remote(buffer)) { /* host memory is written by the worker's process alone (C1) */
+        bhi_pool_writes_on(buffer->device->block, bhi_worker_of(core));
+    }
+}
+
 static void unref_stream(struct bhi_core_stream *stream) {
     bhi_stream_unref_locked(bhi_stream_of(stream));
 }
@@ -286,6 +293,7 @@ const struct bhi_core_ops bhi_supervisor_core_ops = {
     .unref_buffer = unref_buffer,
     .unref_stream = unref_stream,
     .ref_stream = ref_stream,
+    .writes_on = writes_on,
     .stream_changed = stream_changed,
     .refuse = refuse,
     .on_trial = bhi_quarantine_tries,

@@ -93,6 +93,9 @@ static int ask_for_device(struct bhi_worker *worker, struct bh_buffer *buffer,
 static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer,
                             const struct bhi_use *use) {
     struct bhi_device_memory *memory = buffer->device;
+    if (bhi_pool_await_writes(memory->block)) {
+        return EAGAIN; /* until the burial, which pumps all streams */
+    }
     /* Users on other streams have ended, since this one writes. What also reads was queued before
      * the content was found lost: new memory would be no content, so it finds that out by itself. */
     if (memory->bad && use->writes && !use->reads) {

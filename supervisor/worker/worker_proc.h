@@ -109,6 +109,7 @@ struct bhi_worker {
     struct bhi_idset written;   /* of them, those that it may write */
     struct bhi_idset constants; /* of them, those whose content it may rely on */
     struct bhi_pool_user pool;
+    bool awaited; /* it is dead, and somebody waits for memory that its device may write (C3) */
     struct bhi_worker_kernels kernels; /* created */
     struct bhi_idset files;            /* attached */
     struct bhi_list makes;             /* bhi_make.link: its answers come through fdpass */

@@ -296,6 +296,153 @@ TEST(its_stream_goes_first) {
     }
 }
 
+/* -- with work: what its device still does is bounded (C3) ----------------------------------------- */
+
+/* Its process has ended, as |signal| does; its device is held. */
+static void ends_held(struct bhi_worker *worker, int signal) {
+    worker->core.confined = worker->core.life.holds = true;
+    bhi_life_exit(&worker->core.life, 0, bhi_now_ns());
+    if (signal) {
+        bhi_life_ended(&worker->core.life, CLD_KILLED, signal);
+    }
+}
+
+/* The second submission has not begun, so the spare runs it (E13). The verdict is that of a burial. */
+TEST(what_a_confined_worker_had_is_judged_before_its_burial) {
+    static const struct {
+        enum bhi_kill kill;
+        int signal;
+        bh_status status;
+    } rows[] = {
+        {BHI_KILL_NONE, SIGKILL, BH_WORKER_SIGNAL},
+        {BHI_KILL_NONE, SIGSEGV, BH_WORKER_SIGNAL},
+        {BHI_KILL_DEADLINE, SIGKILL, BH_DEADLINE},
+        {BHI_KILL_CANCEL, SIGKILL, BH_CANCELLED},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        bh_verdict verdicts[2];
+        for (int departs = 0; departs < 2; departs++) {
+            puppet_again();
+            struct bhi_worker *worker = idle_worker(), *spare = puppet_worker(BHI_RUNNING);
+            bh_event *lost = puppet_submit(), *next = puppet_submit();
+            puppet_begins(worker, 2);
+            if (rows[i].kill != BHI_KILL_NONE) {
+                bhi_context_lock(puppet.context);
+                bhi_core_worker_kill(&worker->core, rows[i].kill, bh_event_id(lost), "late");
+                bhi_context_pump_unlock(puppet.context);
+                worker->core.life.state = BHI_KILLED; /* it was born */
+            }
+            ends_held(worker, rows[i].signal);
+            worker->core.confined = departs;
+            turn();
+            BHT_EQ(bh_event_query(lost), departs ? BH_EVENT_POISONED : BH_EVENT_PENDING);
+            BHT_EQ(puppet.stream->core.worker == &spare->core, departs);
+            BHT_EQ(puppet.stream->core.dying == &worker->core, departs);
+            if (departs) {
+                puppet_complete(spare, 1);
+                fx_expect(next, BH_OK);
+            }
+            const uint64_t deaths = fx_stats(puppet.context).deaths[rows[i].status];
+            BHT_EQ(deaths, departs);
+            puppet_killed(worker, rows[i].signal);
+            BHT_EQ(fx_stats(puppet.context).deaths[rows[i].status], 1);
+            BHT_EQ(puppet.stream->core.stats.deaths, 1);
+            BHT_EQ(puppet.obituary.line[0] == 0, departs); /* it has been said */
+            BHT_TRUE(!puppet.stream->core.dying);
+            verdicts[departs] = fx_verdict(lost);
+            BHT_EQ(verdicts[departs].status, rows[i].status);
+            BHT_EQ(verdicts[departs].executed, BH_EXECUTED_UNKNOWN);
+        }
+        BHT_STR_EQ(verdicts[0].message, verdicts[1].message);
+        BHT_EQ(verdicts[0].blame, verdicts[1].blame);
+        BHT_EQ(verdicts[0].signal, verdicts[1].signal);
+    }
+}
+
+/* It has to be known how it ended, and that it kept to its rules; it is one at a time. */
+TEST(a_confined_worker_waits_for_its_burial_where_more_is_open) {
+    enum { STATUS_UNKNOWN, NOT_HELD, LIED, OWES, ZYGOTE_LOST, SECOND, WAYS };
+    for (int way = 0; way < WAYS; way++) {
+        puppet_again();
+        struct bhi_worker *worker = idle_worker();
+        bh_event *event = puppet_submit();
+        struct bhi_make make = {.worker = worker};
+        int far;
+        bhi_list_init(&make.link);
+        begin(worker, HEALTHY, &far);
+        puppet_begins(worker, 2);
+        ends_held(worker, way == STATUS_UNKNOWN ? 0 : SIGKILL);
+        worker->core.life.state = way == NOT_HELD ? BHI_EXITED : BHI_HOLDING;
+        worker->core.life.violated = way == LIED;
+        if (way == OWES) {
+            bhi_list_append(&worker->makes, &make.link);
+        }
+        puppet.zygote->state = way == ZYGOTE_LOST ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
+        struct bhi_worker *before = puppet_worker(BHI_RUNNING);
+        if (way == SECOND) {
+            puppet.stream->core.dying = &before->core;
+        }
+        (void)bhi_leave_turn(puppet.context);
+        BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+        puppet.stream->core.dying = NULL;
+        bhi_list_remove(&make.link);
+        close(far);
+        puppet.zygote->state = BHI_ZYGOTE_READY;
+        puppet_killed(worker, SIGKILL);
+        BHT_EQ(bh_event_query(event), BH_EVENT_POISONED);
+    }
+}
+
+/* The zygote is told to release a dead worker's device as soon as nobody gains by its being held. */
+TEST(a_device_is_held_while_its_stream_goes_on) {
+    enum { UNCONFINED, STATUS_AWAITED, DEPARTED, MEMORY_AWAITED, WAYS };
+    for (int way = 0; way < WAYS; way++) {
+        puppet_again();
+        struct bhi_worker *worker = idle_worker();
+        struct bhi_pool_need need;
+        (void)puppet_submit();
+        puppet_begins(worker, 2);
+        ends_held(worker, way == STATUS_AWAITED ? 0 : SIGKILL);
+        worker->core.confined = way != UNCONFINED;
+        worker->core.life.due_ns = BH_FOREVER; /* not by its time */
+        (void)bhi_leave_turn(puppet.context);
+        bhi_context_lock(puppet.context);
+        puppet.stream->runs_on.known = true;
+        struct bhi_block *block = puppet_block(true, &need), *other = puppet_block(true, &need);
+        BHT_TRUE(bhi_pool_expose(block, worker, true) && bhi_pool_expose(other, worker, true));
+        bhi_pool_writes_on(block, worker);
+        BHT_TRUE(!bhi_pool_await_writes(other));
+        if (way == MEMORY_AWAITED) {
+            BHT_TRUE(bhi_pool_await_writes(block) && puppet.context->wake_reactor);
+        }
+        bhi_context_pump_unlock(puppet.context);
+        (void)bhi_burial_turn(puppet.context);
+        BHT_EQ(worker->core.life.state,
+               way == STATUS_AWAITED || way == DEPARTED ? BHI_HOLDING : BHI_TOLD);
+        puppet_killed(worker, SIGKILL);
+        bhi_context_lock(puppet.context);
+        bhi_pool_give(block);
+        bhi_pool_give(other);
+        bhi_context_pump_unlock(puppet.context);
+    }
+}
+
+/* Its next worker is there; what is to be alone waits until its own last one is dead (T3). */
+TEST(what_is_to_be_alone_waits_for_a_departed_worker) {
+    struct bhi_worker *worker = idle_worker(), *spare = puppet_worker(BHI_RUNNING);
+    (void)puppet_submit();
+    puppet_begins(worker, 2);
+    bh_event *event = submit_alone();
+    ends_held(worker, SIGKILL);
+    turn();
+    BHT_TRUE(puppet.stream->core.worker == &spare->core);
+    BHT_EQ(spare->core.published, 0);
+    puppet_killed(worker, SIGKILL);
+    BHT_EQ(spare->core.published, 1);
+    puppet_complete(spare, 1);
+    fx_expect(event, BH_OK);
+}
+
 /* -- the next spare ---------------------------------------------------------------------------- */
 
 #define MS UINT64_C(1000000)

@@ -13,6 +13,8 @@
  *       for each version, tenant and device; what is written on another device moves there
  *       (memory_worker.c looks at what workers are given)
  *   D5  only what a dead worker had, or a lost device was writing, is poisoned, and what reads that
+ *   C3  a dead worker's device may go on writing what it was writing, until its death is confirmed
+ *       (memory_departed_write); that is read by nobody
  *
  * BULKHEAD_SEED=N plays one history, and tells of each step. */
 #include "base/memfd.h"
@@ -54,7 +56,7 @@ struct home {
 struct world {
     struct home homes[BUFFERS];
     struct op ops[OPS];
-    uint32_t op_count, deaths, trouble;
+    uint32_t op_count, deaths, trouble, departed;
     uint64_t random, seed;
     bool tells;
 };
@@ -305,8 +307,18 @@ static void run(struct world *w, int s, enum memory_end end) {
 static void bury(struct world *w, int s) {
     struct memory_worker *worker = &memory.workers[s];
     if (worker->worker && worker->dead) {
-        TELL(w, "%s's worker is buried", memory_owners[s].name);
+        TELL(w, "%s's %sworker is buried", worker->owner->name,
+             s < MEMORY_STREAMS ? "" : "departed ");
+        memory_departed_write();
         memory_worker_bury(worker);
+    }
+}
+
+static void depart(struct world *w, int s) {
+    struct memory_worker *worker = &memory.workers[s];
+    if (worker->worker && worker->dead && memory_worker_depart(worker)) {
+        TELL(w, "%s goes on without its dead worker", memory_owners[s].name);
+        w->departed++;
     }
 }
 
@@ -322,7 +334,8 @@ static void start(struct world *w, int s) {
 
 static void step(struct world *w) {
     const int s = (int)below(w, MEMORY_STREAMS), b = (int)below(w, BUFFERS);
-    switch (below(w, 16)) {
+    memory_departed_write();
+    switch (below(w, 18)) {
     case 0:
         if (!w->homes[b].buffer) {
             create(w, b);
@@ -353,10 +366,16 @@ static void step(struct world *w) {
         }
         break;
     case 8:
-        bury(w, s);
+        below(w, 2) ? bury(w, s) : depart(w, s);
         break;
     case 9:
         start(w, s);
+        break;
+    case 16:
+        depart(w, s);
+        break;
+    case 17:
+        bury(w, MEMORY_STREAMS + (int)below(w, MEMORY_DEPARTED));
         break;
     case 10:
         if (below(w, 8) == 0) { /* replicas go with it */
@@ -379,8 +398,10 @@ static void step(struct world *w) {
 /* Until nothing is left to be done. */
 static void settle(struct world *w) {
     for (int round = 0; round < 400; round++) {
+        memory_departed_write();
         for (int s = 0; s < MEMORY_STREAMS; s++) {
             bury(w, s);
+            bury(w, MEMORY_STREAMS + s);
             start(w, s);
             run(w, s, MEMORY_LIVES);
             if (memory.workers[s].worker) {
@@ -411,8 +432,8 @@ static void look_at_all(struct world *w) {
     settle(w);
 }
 
-/* Returns how many buffers got what another one had left behind. */
-static uint64_t play(uint64_t seed) {
+/* *out_hits: how many buffers got what another one had left behind. */
+static void play(uint64_t seed, uint64_t *out_hits, uint64_t *out_departed) {
     static struct world world;
     struct world *w = &world;
     puppet_again();
@@ -423,19 +444,21 @@ static uint64_t play(uint64_t seed) {
     }
     settle(w);
     look_at_all(w);
-    return puppet.context->device_pool->stats.hits;
+    *out_hits += puppet.context->device_pool->stats.hits;
+    *out_departed += w->departed;
 }
 
 TEST(histories) {
     const char *one = getenv("BULKHEAD_SEED");
     const uint64_t count = bht_nightly() ? NIGHTLY_HISTORIES : HISTORIES;
+    uint64_t hits = 0, departed = 0;
     if (one) {
-        play(strtoull(one, NULL, 10));
+        play(strtoull(one, NULL, 10), &hits, &departed);
         return;
     }
-    uint64_t hits = 0;
     for (uint64_t seed = 1; seed <= count; seed++) {
-        hits += play(seed);
+        play(seed, &hits, &departed);
     }
     BHT_GE(hits, 2 * count);
+    BHT_GE(departed, count / 4);
 }

@@ -19,6 +19,8 @@ const struct memory_owner memory_owners[MEMORY_STREAMS] = {
     {"a", "red", 0, 1}, {"a2", "red", 0, 1}, {"b", "blue", 1, 1}, {"c", "red", 0, 2}};
 struct memory memory;
 
+enum { WORKERS = MEMORY_STREAMS + MEMORY_DEPARTED };
+
 void memory_worker_begin(int stream) {
     struct memory_worker *w = &memory.workers[stream];
     int pair[2];
@@ -48,7 +50,7 @@ static void begin_all(void) {
 }
 
 static void end_all(void) {
-    for (int i = 0; i < MEMORY_STREAMS; i++) {
+    for (int i = 0; i < WORKERS; i++) {
         if (memory.workers[i].worker) {
             memory_worker_die(&memory.workers[i]);
             memory_worker_bury(&memory.workers[i]);
@@ -103,7 +105,7 @@ static bool is_pooled(const struct memory_worker *w, uint64_t buffer) {
  * confirmed. */
 static void check_exposure(const struct memory_worker *w, const struct memory_hold *hold) {
     const bool pooled = is_pooled(w, hold->buffer);
-    for (uint32_t i = 0; i < MEMORY_STREAMS; i++) {
+    for (uint32_t i = 0; i < WORKERS; i++) {
         const struct memory_worker *other = &memory.workers[i];
         if (!other->worker || is_same_tenants(other, w)) {
             continue;
@@ -203,7 +205,7 @@ static void check_reuse(struct memory_worker *w, uint64_t buffer, ino_t made) {
     BHI_LIST_FOR(const struct bhi_make, make, &w->worker->makes, link) {
         home = make->buffer == buffer && make->memory ? make->memory->stream : home;
     }
-    for (uint32_t i = 0; home && i < MEMORY_STREAMS; i++) {
+    for (uint32_t i = 0; home && i < WORKERS; i++) {
         const struct memory_worker *other = &memory.workers[i];
         if (other != w && other->worker && other->stream != home && has_had(other, made)) {
             BHT_FAIL("D3: buffer %llu of stream %s gets memory that a living worker of stream %s "
@@ -356,6 +358,20 @@ static void lose(struct memory_worker *w, const struct bhi_lane_record *record) 
     }
 }
 
+/* It dies while its device writes this. */
+static void note_writing(struct memory_worker *w, const struct bhi_cmd_header *command) {
+    const bool fills = command->type == BHI_CMD_FILL;
+    const struct bhi_cmd_fill *fill = (const void *)command;
+    const struct bhi_cmd_copy *copy = (const void *)command;
+    const struct memory_hold *found = find(w, fills ? fill->dst : copy->dst);
+    if (found && has_had(w, found->memory)) {
+        w->writing = dup(found->fd);
+        BHT_GT(w->writing, 0);
+        w->writes_at = (off_t)(fills ? fill->dst_offset : copy->dst_offset);
+        w->writes_bytes = fills ? fill->bytes : copy->bytes;
+    }
+}
+
 /* Does it have all that the record needs? Without device memory for it the record fails. */
 static bool has_all(struct memory_worker *w, const struct bhi_lane_record *record) {
     const struct bhi_cmd_header *command = bhi_record_first(record);
@@ -466,6 +482,9 @@ struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end en
         done.good = able && !fails && end != MEMORY_LOSES_DEVICE;
     }
     if (end != MEMORY_LIVES) { /* one whose device is lost ends by itself */
+        if (first && !done.ended) {
+            note_writing(w, first);
+        }
         memory_worker_die(w);
     }
     return done;
@@ -504,8 +523,48 @@ void memory_worker_harvest(struct memory_worker *w) {
     puppet_check();
 }
 
+bool memory_worker_depart(struct memory_worker *w) {
+    struct bhi_life *life = &w->worker->core.life;
+    struct memory_worker *place = &memory.workers[MEMORY_STREAMS];
+    while (place < &memory.workers[WORKERS] && place->worker) {
+        place++;
+    }
+    if (place == &memory.workers[WORKERS]) {
+        return false;
+    }
+    w->worker->core.confined = true;
+    if (bhi_life_is_alive(life)) {
+        life->holds = true;
+        bhi_life_exit(life, 0, bhi_now_ns());
+        bhi_life_ended(life, CLD_KILLED, SIGKILL);
+    }
+    (void)bhi_leave_turn(puppet.context);
+    if (w->worker->core.stream) {
+        return false;
+    }
+    *place = *w;
+    w->worker = NULL;
+    puppet_check();
+    return true;
+}
+
+void memory_departed_write(void) {
+    static const uint32_t noise[1024] = {[0 ... 1023] = 0xdddddddd};
+    for (int i = MEMORY_STREAMS; i < WORKERS; i++) {
+        const struct memory_worker *w = &memory.workers[i];
+        if (w->worker && w->writing) {
+            BHT_EQ(pwrite(w->writing, noise, w->writes_bytes, w->writes_at),
+                   (ssize_t)w->writes_bytes);
+        }
+    }
+}
+
 void memory_worker_bury(struct memory_worker *w) {
     puppet_killed(w->worker, SIGKILL);
+    if (w->writing) {
+        bhi_fd_close(&w->writing);
+    }
+    w->writing = 0;
     while (w->hold_count) {
         drop(w, w->holds[0].buffer);
     }

@@ -68,13 +68,19 @@ struct memory_worker {
     uint32_t hold_count;
     struct memory_lack lacks[MEMORY_HOLDS];
     uint32_t lack_count;
+    int writing; /* the device memory that it was writing when it died; owned; 0: none */
+    off_t writes_at;
+    uint64_t writes_bytes;
     ino_t had[MEMORY_MADE]; /* device memory that it can still write, whatever it was told since */
     uint32_t had_count;
 };
 
+enum { MEMORY_DEPARTED = 4 };
+
 extern struct memory {
     bh_stream *streams[MEMORY_STREAMS];
-    struct memory_worker workers[MEMORY_STREAMS];
+    struct memory_worker
+        workers[MEMORY_STREAMS + MEMORY_DEPARTED]; /* the last: their streams have others */
     /* All device memory since the test began, and whose it is for ever. */
     struct {
         ino_t memory;
@@ -107,6 +113,11 @@ void memory_worker_listen(struct memory_worker *w);
 void memory_worker_die(struct memory_worker *w);
 /* The supervisor takes in what it has recorded. */
 void memory_worker_harvest(struct memory_worker *w);
+/* It is dead, and what its device runs is bounded by rule C1: the supervisor judges what it had, and its
+ * stream goes on. Returns false if it has to wait for the burial. */
+bool memory_worker_depart(struct memory_worker *w);
+/* What the departed were writing is written now, as noise. */
+void memory_departed_write(void);
 /* The supervisor confirms its death. */
 void memory_worker_bury(struct memory_worker *w);
 

@@ -381,7 +381,7 @@ static const struct call of_cuda[] = {
     MMAP("mapping W and X", PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE, DIES, DIES),
     {"memfd_create", SYS_memfd_create, {BAD, SEALABLE}, SAME, DIES},
     {"madvise remove", SYS_madvise, {1, 4096, MADV_REMOVE}, DIES, DIES},
-    {"to the device holder", SYS_sendmsg, {BHI_DEVICE_HOLDER_DESCRIPTOR, BAD, 0}, DIES, DIES},
+    {"to the device holder", SYS_sendmsg, {BHI_DEVICE_HOLDER_DESCRIPTOR, BAD, 0}, SAME, DIES},
     {"exported memory", SYS_sendmsg, {BHI_FDPASS_DESCRIPTOR, BAD, 0}, SAME, SAME},
     {"socket", SYS_socket, {BAD, BAD, BAD}, DIES, DIES},
     {"execve", SYS_execve, {BAD, BAD, BAD}, DIES, DIES},

@@ -230,6 +230,7 @@ static const struct bhi_seccomp_rule cuda_start[] = {
     UVM(39),         /* PAGEABLE_MEM_ACCESS */
     UVM(65),         /* MAP_DYNAMIC_PARALLELISM_REGION */
     UVM(75),         /* MM_INITIALIZE */
+    BHI_ALLOW1(sendmsg, BHI_INT(0, BHI_DEVICE_HOLDER_DESCRIPTOR)),
     READS_FILES,
     BHI_ALLOW2(fcntl, BHI_INT(1, F_SETFD), BHI_INT(2, FD_CLOEXEC)),
     BHI_ALLOW2(fcntl, BHI_INT(1, F_SETFL), BHI_INT(2, O_NONBLOCK)), /* of its pipes */
@@ -499,8 +500,9 @@ static const struct bhi_driver_info drivers[] = {
         .start_rules = cuda_start,
         .steady_rules = cuda_steady,
         /* Behind filter B no file can be made or made longer: the length is that of what the driver
-         * makes before. A killed process is released within 60 ms, so it needs no device holder. */
+         * makes before. */
         .limits = {.descriptors = 1024, .file_bytes = UINT64_C(4) << 30, .locked = UINT64_MAX},
+        .lingers = true,
         .versions = (const char *const[]){"CUDA 13.0", NULL},
         .tried = true,
     },
