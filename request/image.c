@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "tool/text.h"
 
 enum { POINTER = 8, MOST_ALIGNED = 16 };
 
@@ -15,7 +16,7 @@ static const struct bhi_run_binding *find_named(const struct bhi_run_request *re
     return NULL;
 }
 
-bool bhi_run_check_image(const struct bhi_run_request *request, struct bhi_complaint *complaint) {
+bool bhi_run_check_image(struct bhi_run_request *request, struct bhi_complaint *complaint) {
     const struct bhi_run_binding *named = find_named(request);
     const char *why = NULL;
     if (!request->image) {
@@ -45,6 +46,9 @@ bool bhi_run_check_image(const struct bhi_run_request *request, struct bhi_compl
             "--%s %.200s: the parameters of a CUDA kernel have no names: 0 is the first, "
             "1 the second",
             named->option, named->text);
+    }
+    if (!why && request->image) {
+        bhi_text_clean(request->kernel_name, sizeof request->kernel_name, request->entry);
     }
     return !why || bhi_refuse(complaint, "%s", why);
 }

@@ -5,8 +5,9 @@
 
 #include "request/run.h"
 
-/* Checks what can be checked without a worker. The complaint names an option. */
-bool bhi_run_check_image(const struct bhi_run_request *request, struct bhi_complaint *complaint);
+/* Checks what can be checked without a worker. The complaint names an option. An image's kernel is then
+ * named after its entry point, as CUDA's tools name it: a file can have several. */
+bool bhi_run_check_image(struct bhi_run_request *request, struct bhi_complaint *complaint);
 /* Checks that each binding is a parameter that can be a pointer, and that the push bytes are those of
  * all other parameters. */
 bool bhi_run_match_parameters(const struct bhi_run_request *request, const bh_kernel_info *info,

@@ -16,9 +16,11 @@ entry() { # NAME PARAMETERS: PTX for it; the fake driver knows what it does by i
     printf '//\n.version 6.0\n.target sm_60\n.address_size 64\n.visible .entry %s(%s)\n{\nret;\n}\n' "$1" "$2"
 }
 entry saxpy ".param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n" > saxpy.ptx
-entry trap "" > trap.ptx
-entry hang "" > hang.ptx
-entry null_read ".param .u64 y" > null_read.ptx
+{
+    entry trap ""
+    entry hang "" | tail -n 4
+    entry null_read ".param .u64 y" | tail -n 4
+} > several.ptx
 entry fill ".param .u64 y, .param .u32 value, .param .u32 n" > fill.ptx
 cp saxpy.ptx noname # the content decides
 cp "$CUBINS/saxpy.cubin" saxpy.cubin
@@ -54,18 +56,20 @@ if cmp -s part.npy want.npy; then passed=$((passed + 1)); else fail "wrong resul
 rm -f part.npy
 
 # -- how it ends otherwise -----------------------------------------------------------------------------
-while IFS='|' read -r name kernel code message arguments; do
+# A file can have several kernels: the entry point says which of them it was.
+while IFS='|' read -r name entry code message arguments; do
     case_name=$name
     # shellcheck disable=SC2086
-    cli run $kernel --entry ${kernel%.ptx} "${cuda[@]}" $arguments --json
+    cli run several.ptx --entry $entry "${cuda[@]}" $arguments --json
     expect_status 1
+    expect_stderr "bulkhead run: $entry is poisoned: "
     expect_stderr "$message"
-    expect_object ".status == \"POISONED\" and .code == \"$code\" and .kernel == \"${kernel%.ptx}\""
+    expect_object ".status == \"POISONED\" and .code == \"$code\" and .kernel == \"$entry\""
     expect_untouched
 done << 'END'
-a trap|trap.ptx|DEVICE_FAULT|CUDA_ERROR|
-a wild address|null_read.ptx|DEVICE_FAULT|CUDA_ERROR_ILLEGAL_ADDRESS|--out 0=o.npy:u32:1
-a kernel that does not end|hang.ptx|DEADLINE||--deadline 100ms
+a trap|trap|DEVICE_FAULT|CUDA_ERROR|
+a wild address|null_read|DEVICE_FAULT|CUDA_ERROR_ILLEGAL_ADDRESS|--out 0=o.npy:u32:1
+a kernel that does not end|hang|DEADLINE||--deadline 100ms
 END
 
 # -- what is refused ---------------------------------------------------------------------------------
