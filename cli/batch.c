@@ -198,6 +198,7 @@ static int submit_jobs(struct batch *batch) {
 static int read_jobs(struct batch *batch) {
     int exit_status = bhi_batch_jobs_read(&batch->jobs, batch->options.jobs_path);
     batch->jobs.contents = batch->options.dry_run; /* otherwise when the job's turn comes */
+    batch->jobs.device = batch->options.device;
     batch->jobs.makes = batch->options.makes;
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;

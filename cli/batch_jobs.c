@@ -245,6 +245,7 @@ int bhi_batch_jobs_check(struct bhi_batch_jobs *jobs, struct bhi_queue *queue, c
     const struct bhi_preflight_own own = {.jobs = strcmp(jobs->path, "-") != 0 ? jobs->path
                                                                                : "/dev/stdin",
                                           .state = state,
+                                          .device = jobs->device,
                                           .contents = jobs->contents,
                                           .makes = jobs->makes,
                                           .made = &jobs->made};

@@ -21,11 +21,12 @@ struct bhi_batch_jobs {
     struct bhi_job_spec *specs; /* owned, each one too */
     size_t count, capacity;
     bool no_memory;
-    bool roots_only; /* check files only of jobs without dependencies: lines are bad, so it is
+    bool roots_only;    /* check files only of jobs without dependencies: lines are bad, so it is
                       * unknown what writes the other inputs */
-    bool contents;   /* also check the content of kernels and inputs */
-    bool makes;      /* the missing folders of outputs will be made */
-    size_t bad;      /* lines that were refused */
+    const char *device; /* of jobs that name none; NULL: the default; borrowed */
+    bool contents;      /* also check the content of kernels and inputs */
+    bool makes;         /* the missing folders of outputs will be made */
+    size_t bad;         /* lines that were refused */
     struct bhi_batch_fault *faults; /* owned; those that are not printed yet */
     size_t fault_count, fault_capacity;
     struct bhi_names causes;     /* of |faults|, by order */

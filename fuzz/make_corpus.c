@@ -506,10 +506,10 @@ static void job_seeds(void) {
 
 static void job_dictionary(void) {
     static const char *const words[] = {
-        "id",       "kernel",     "groups",    "in",    "out",     "inout",    "push",
-        "spec",     "D",          "I",         "entry", "trusted", "deadline", "retries",
-        "priority", "depends_on", "null",      "true",  "false",   ".npy",     ".safetensors:",
-        "u32[1]",   "f32:",       "\\\\u0000", "ms",    "none",
+        "id",   "kernel", "groups", "in",      "out",           "inout",   "push",     "spec",
+        "D",    "I",      "entry",  "trusted", "deadline",      "retries", "priority", "depends_on",
+        "null", "true",   "false",  ".npy",    ".safetensors:", "u32[1]",  "f32:",     "\\\\u0000",
+        "ms",   "none",   "grid",   "block",   "shared",
     };
     FILE *f = create("job.dict", NULL);
     put_words(f, words, sizeof words / sizeof words[0]);

@@ -16,41 +16,72 @@ static const struct bhi_run_binding *find_named(const struct bhi_run_request *re
     return NULL;
 }
 
-bool bhi_run_check_image(struct bhi_run_request *request, struct bhi_complaint *complaint) {
-    const struct bhi_run_binding *named = find_named(request);
-    const char *why = NULL;
-    if (!request->image) {
-        why = request->block[0]     ? "--block is for CUDA kernels; this one has its own"
-              : request->has_shared ? "--shared is for CUDA kernels; this one has its own"
-                                    : NULL;
-    } else if (!request->device) {
-        why = "it is an image for CUDA, and the default device is not: add --device cuda";
-    } else if (!request->entry) {
-        why =
-            "--entry NAME is missing: an image for CUDA can have several kernels, and none is the "
-            "default (in CUDA C++, extern \"C\" keeps the name)";
-    } else if (!request->block[0]) {
-        why =
-            "--block X[,Y[,Z]] is missing: a CUDA kernel does not say how many threads a block has";
-    } else if (request->trusted) {
-        why = "--trusted is not for CUDA kernels: they have no guard to leave out";
-    } else if (request->spec_count) {
-        why = "--spec is not for CUDA kernels: they have no specialization constants";
-    } else if (request->push_text_count) {
-        why = "--push: the parameters of a CUDA kernel have no names: give the values in their "
-              "order, "
-              "as TYPE:VALUE,...";
-    } else if (named) {
-        return bhi_refuse(
-            complaint,
-            "--%s %.200s: the parameters of a CUDA kernel have no names: 0 is the first, "
-            "1 the second",
-            named->option, named->text);
-    }
-    if (!why && request->image) {
+void bhi_run_note_image(struct bhi_run_request *request, bool image) {
+    request->image = image;
+    if (image && request->entry) {
         bhi_text_clean(request->kernel_name, sizeof request->kernel_name, request->entry);
     }
-    return !why || bhi_refuse(complaint, "%s", why);
+}
+
+/* What is wrong, and with which option; the first row counts. */
+struct fault {
+    bool is;
+    const char *option, *why;
+};
+
+static bool refuse_first(const struct fault *faults, size_t count, const char *dashes,
+                         struct bhi_complaint *complaint) {
+    const char *quote = *dashes ? "" : "\"";
+    for (size_t i = 0; i < count; i++) {
+        if (faults[i].is) {
+            return bhi_refuse(complaint, "%s%s%s%s%s", quote, dashes, faults[i].option, quote,
+                              faults[i].why);
+        }
+    }
+    return true;
+}
+
+bool bhi_run_check_image(const struct bhi_run_request *request, const char *device,
+                         const char *dashes, struct bhi_complaint *complaint) {
+    const bool image = request->image;
+    const struct fault faults[] = {
+        {!image && request->block[0], "block", " is for CUDA kernels; this one has its own"},
+        {!image && request->has_shared, "shared", " is for CUDA kernels; this one has its own"},
+        {image && !device, "device",
+         " cuda is missing: it is an image for CUDA, and the default device is not"},
+        {image && !request->entry, "entry",
+         " is missing: an image for CUDA can have several kernels, and none is the default (in "
+         "CUDA C++, extern \"C\" keeps the name)"},
+        {image && !request->block[0], "block",
+         " X[,Y[,Z]] is missing: a CUDA kernel does not say how many threads a block has"},
+        {image && request->trusted, "trusted",
+         " is not for CUDA kernels: they have no guard to leave out"},
+        {image && request->spec_count, "spec",
+         " is not for CUDA kernels: they have no specialization constants"},
+        {image && request->push_text_count, "push",
+         ": the parameters of a CUDA kernel have no names: give the values in their order, as "
+         "TYPE:VALUE,..."},
+    };
+    const struct bhi_run_binding *named = image ? find_named(request) : NULL;
+    if (!refuse_first(faults, sizeof faults / sizeof *faults, dashes, complaint)) {
+        return false;
+    }
+    return !named || bhi_refuse(complaint,
+                                "%s%s %.200s: the parameters of a CUDA kernel have no names: 0 is "
+                                "the first, 1 the second",
+                                dashes, named->option, named->text);
+}
+
+bool bhi_run_check_driver(const struct bhi_run_request *request, const char *selector,
+                          const char *dashes, struct bhi_complaint *complaint) {
+    const bool cuda = strcspn(selector, ":") == strlen("cuda") && !strncmp(selector, "cuda", 4);
+    if (cuda == request->image) {
+        return true;
+    }
+    return bhi_refuse(complaint, "%s cannot run it: %s", selector,
+                      !request->image ? "a CUDA device needs PTX, a cubin or a fatbin (nvcc -ptx)"
+                      : *dashes       ? "it is an image for CUDA, use --device cuda"
+                                      : "it is an image for CUDA, use \"device\": \"cuda\"");
 }
 
 static bool match_binding(const struct bhi_run_binding *given, const bh_kernel_info *info,

@@ -5,9 +5,16 @@
 
 #include "request/run.h"
 
-/* Checks what can be checked without a worker. The complaint names an option. An image's kernel is then
- * named after its entry point, as CUDA's tools name it: a file can have several. */
-bool bhi_run_check_image(struct bhi_run_request *request, struct bhi_complaint *complaint);
+/* Notes whether the kernel is an image. The kernel of one is named after its entry point, as CUDA's
+ * tools name it: a file can have several. */
+void bhi_run_note_image(struct bhi_run_request *request, bool image);
+/* Checks what can be checked without a worker. |device| is the one that was asked for; NULL: none. The
+ * complaint names an option with |dashes|, or without any a key. */
+bool bhi_run_check_image(const struct bhi_run_request *request, const char *device,
+                         const char *dashes, struct bhi_complaint *complaint);
+/* Checks that the device |selector| ("cuda:0", "cuda") runs kernels of this kind. */
+bool bhi_run_check_driver(const struct bhi_run_request *request, const char *selector,
+                          const char *dashes, struct bhi_complaint *complaint);
 /* Checks that each binding is a parameter that can be a pointer, and that the push bytes are those of
  * all other parameters. */
 bool bhi_run_match_parameters(const struct bhi_run_request *request, const bh_kernel_info *info,

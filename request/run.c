@@ -57,6 +57,21 @@ void bhi_run_request_bindings(const struct bhi_run_request *request, bh_binding 
     }
 }
 
+bh_command bhi_run_request_command(const struct bhi_run_request *request, bh_kernel *kernel,
+                                   bh_binding *bindings) {
+    bhi_run_request_bindings(request, bindings);
+    bh_command command = {.type = BH_COMMAND_DISPATCH,
+                          .dispatch = {.kernel = kernel,
+                                       .bindings = bindings,
+                                       .binding_count = request->binding_count,
+                                       .push = request->push.bytes,
+                                       .push_size = request->push.size,
+                                       .shared_bytes = request->shared_bytes}};
+    memcpy(command.dispatch.groups, request->groups, sizeof request->groups);
+    memcpy(command.dispatch.block, request->block, sizeof request->block);
+    return command;
+}
+
 void bhi_run_request_kernel_options(const struct bhi_run_request *request,
                                     bh_kernel_options *out_options) {
     *out_options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
@@ -65,6 +80,4 @@ void bhi_run_request_kernel_options(const struct bhi_run_request *request,
     out_options->specializations = request->specs;
     out_options->specialization_count = request->spec_count;
     out_options->trusted = request->trusted;
-    memcpy(out_options->block, request->block, sizeof out_options->block);
-    out_options->shared_bytes = request->shared_bytes;
 }

@@ -72,7 +72,10 @@ struct bhi_run_binding *bhi_run_request_find(const struct bhi_run_request *reque
 /* Fills in what a launch binds; the buffers must exist. |out_bindings| has room for
  * BHI_MAX_BINDINGS. */
 void bhi_run_request_bindings(const struct bhi_run_request *request, bh_binding *out_bindings);
-/* Fills in the options of the kernel. */
+/* Makes the launch of |kernel|, and fills in |bindings| for it, likewise. The command borrows both. */
+bh_command bhi_run_request_command(const struct bhi_run_request *request, bh_kernel *kernel,
+                                   bh_binding *bindings);
+/* Fills in the options of the kernel, which other launches may share: each says its block. */
 void bhi_run_request_kernel_options(const struct bhi_run_request *request,
                                     bh_kernel_options *out_options);
 

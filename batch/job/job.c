@@ -123,26 +123,29 @@ static bool take_paths(struct bhi_job_spec *spec, struct bhi_run_request *run,
     return true;
 }
 
+/* Writes |key| in full, and under that name. */
+static bool write_triple(json_t *object, const char *key, const uint32_t triple[3]) {
+    return json_object_set_new(object, key,
+                               json_pack("[I,I,I]", (json_int_t)triple[0], (json_int_t)triple[1],
+                                         (json_int_t)triple[2])) == 0;
+}
+
 /* The text is compared when a batch is resumed, so keys that change nothing are left out. */
-static bool write_text(struct bhi_job_spec *spec, json_t *object, const uint32_t groups[3],
+static bool write_text(struct bhi_job_spec *spec, json_t *object, const struct bhi_run_request *run,
                        struct bhi_complaint *complaint) {
     const char *name;
     json_t *value;
     void *next;
+    const bool launches = json_object_get(object, "groups") || json_object_get(object, "grid");
     json_object_foreach_safe(object, next, name, value) {
         if ((json_is_object(value) && json_object_size(value) == 0) ||
-            (json_is_array(value) && json_array_size(value) == 0) || json_is_false(value)) {
+            (json_is_array(value) && json_array_size(value) == 0) || json_is_false(value) ||
+            !strcmp(name, "grid") || (!strcmp(name, "shared") && !run->shared_bytes)) {
             json_object_del(object, name);
         }
     }
-    json_t *grid = json_object_get(object, "groups")
-                       ? json_pack("[I,I,I]", (json_int_t)groups[0], (json_int_t)groups[1],
-                                   (json_int_t)groups[2])
-                       : NULL;
-    if (json_object_get(object, "groups") && !grid) {
-        return bhi_refuse(complaint, "out of memory");
-    }
-    if (grid && json_object_set_new(object, "groups", grid) != 0) {
+    if ((launches && !write_triple(object, "groups", run->groups)) ||
+        (run->block[0] && !write_triple(object, "block", run->block))) {
         return bhi_refuse(complaint, "out of memory");
     }
     spec->text = json_dumps(object, JSON_SORT_KEYS | JSON_COMPACT);
@@ -172,7 +175,7 @@ static bool take_all(struct bhi_job_spec *spec, json_t *object, struct bhi_run_r
            take_dependencies(spec, object, complaint) && take_paths(spec, run, complaint) &&
            take_texts(&spec->includes, &spec->include_count, json_object_get(object, "I"),
                       complaint) &&
-           write_text(spec, object, run->groups, complaint);
+           write_text(spec, object, run, complaint);
 }
 
 bool bhi_job_parse(const char *line, size_t length, struct bhi_job_spec *out_spec,

@@ -55,6 +55,9 @@ static const struct key keys[] = {
     {"D", DEFINES, KERNEL},
     {"I", TEXTS, KERNEL},
     {"groups", GRID, KERNEL},
+    {"grid", GRID, KERNEL}, /* the same */
+    {"block", GRID, KERNEL},
+    {"shared", NUMBER, KERNEL},
     {"in", PAIRS, BOTH},
     {"out", PAIRS, BOTH},
     {"inout", PAIRS, KERNEL},
@@ -164,8 +167,12 @@ static bool check_required(const json_t *object, struct bhi_complaint *complaint
                                                                                            "out"};
     const bool is_eval = json_object_get(object, "eval");
     const char *const *required = is_eval ? of_eval : of_kernel;
+    if (json_object_get(object, "groups") && json_object_get(object, "grid")) {
+        return bhi_refuse(complaint, "\"grid\" and \"groups\" are the same: give one");
+    }
     for (size_t i = 0; i < (is_eval ? 2 : 3); i++) {
-        if (!json_object_get(object, required[i])) {
+        if (!json_object_get(object, required[i]) &&
+            (strcmp(required[i], "groups") != 0 || !json_object_get(object, "grid"))) {
             return bhi_refuse(complaint, "there is no \"%s\"", required[i]);
         }
     }

@@ -12,7 +12,7 @@ json_t *bhi_job_object_load(const char *text, size_t length, struct bhi_complain
 
 /* Replaces short forms in a job's object, whose keys must be of the right kinds:
  *   "id": 7, "depends_on": [7]   "7"
- *   "groups": 16                 [16]
+ *   "groups": 16                 [16]; "grid" and "block" likewise
  *   "push": [1, 2.5, "u8:3"]     "i32:1,f32:2.5,u8:3"
  * The complaint names the key. */
 bool bhi_job_lengthen(json_t *object, struct bhi_complaint *complaint);

@@ -63,24 +63,54 @@ static bool take_pairs(const struct filling *filling, const char *key, bhi_run_p
     return true;
 }
 
-static bool take_groups(const struct filling *filling) {
-    const json_t *groups = json_object_get(filling->object, "groups");
+/* Takes X, Y and Z of |what|s into |out|; |set| takes them as a text. */
+static bool take_triple(const struct filling *filling, const char *key, const char *what,
+                        uint32_t out[3], bhi_run_text *set) {
+    const json_t *triple = json_object_get(filling->object, key);
     size_t i;
     json_t *count;
-    json_array_foreach(groups, i, count) {
-        const json_int_t value = json_integer_value(count);
-        if (value < 1 || value > UINT32_MAX) {
-            bhi_refuse(filling->complaint,
-                       value == 0
-                           ? "'%lld': there must be at least one group in each dimension: numbers "
-                             "from 1 to 4294967295"
-                           : "'%lld' is not a number from 1 to 4294967295",
-                       (long long)value);
-            return blame(filling, "groups", NULL);
-        }
-        filling->run->groups[i] = (uint32_t)value;
+    if (json_is_array(triple)) {
+        out[0] = out[1] = out[2] = 1;
     }
-    return take_text(filling, "groups", bhi_run_set_groups);
+    json_array_foreach(triple, i, count) {
+        const json_int_t value = json_integer_value(count);
+        if (value == 0) {
+            bhi_refuse(filling->complaint,
+                       "'0': there must be at least one %s in each dimension: numbers from 1 to "
+                       "4294967295",
+                       what);
+            return blame(filling, key, NULL);
+        }
+        if (value < 1 || value > UINT32_MAX) {
+            bhi_refuse(filling->complaint, "'%lld' is not a number from 1 to 4294967295",
+                       (long long)value);
+            return blame(filling, key, NULL);
+        }
+        out[i] = (uint32_t)value;
+    }
+    return take_text(filling, key, set);
+}
+
+static bool take_shared(const struct filling *filling) {
+    const json_t *shared = json_object_get(filling->object, "shared");
+    const json_int_t value = json_integer_value(shared);
+    filling->run->has_shared = shared;
+    filling->run->shared_bytes = (uint32_t)value;
+    if (value < 0 || value > UINT32_MAX) {
+        bhi_refuse(filling->complaint, "%lld is not a number of bytes from 0 to 4294967295",
+                   (long long)value);
+        return blame(filling, "shared", NULL);
+    }
+    return true;
+}
+
+static bool take_launch(const struct filling *filling) {
+    struct bhi_run_request *run = filling->run;
+    /* Both are names of the same, and only one is given. */
+    return take_triple(filling, "groups", "group", run->groups, bhi_run_set_groups) &&
+           take_triple(filling, "grid", "group", run->groups, bhi_run_set_groups) &&
+           take_triple(filling, "block", "thread", run->block, bhi_run_set_block) &&
+           take_shared(filling);
 }
 
 static bool take_includes(const struct filling *filling, bool reads) {
@@ -170,7 +200,7 @@ static bool fill(const struct filling *filling, bool reads_includes) {
                           : take_text(filling, "entry", bhi_run_set_entry) &&
                                 take_text(filling, "language", bhi_run_set_language) &&
                                 take_pairs(filling, "D", bhi_run_add_define) &&
-                                take_includes(filling, reads_includes) && take_groups(filling) &&
+                                take_includes(filling, reads_includes) && take_launch(filling) &&
                                 take_pairs(filling, "in", bhi_run_add_in) &&
                                 take_pairs(filling, "out", bhi_run_add_out) &&
                                 take_pairs(filling, "inout", bhi_run_add_inout) &&

@@ -173,14 +173,17 @@ static json_t *push_of_names(json_t *object, struct bhi_complaint *complaint) {
 
 bool bhi_job_lengthen(json_t *object, struct bhi_complaint *complaint) {
     const json_t *id = json_object_get(object, "id");
-    const json_t *groups = json_object_get(object, "groups");
+    static const char *const triples[] = {"groups", "grid", "block"};
     json_t *push = json_object_get(object, "push");
     if (json_is_integer(id) && json_object_set_new(object, "id", id_of(id)) != 0) {
         return out_of_memory(complaint);
     }
-    if (json_is_integer(groups) &&
-        json_object_set_new(object, "groups", json_pack("[O]", groups)) != 0) {
-        return out_of_memory(complaint);
+    for (size_t i = 0; i < sizeof triples / sizeof *triples; i++) {
+        const json_t *count = json_object_get(object, triples[i]);
+        if (json_is_integer(count) &&
+            json_object_set_new(object, triples[i], json_pack("[O]", count)) != 0) {
+            return out_of_memory(complaint);
+        }
     }
     if (json_array_size(push) > 0 || json_object_size(push) > 0) {
         json_t *text =

@@ -169,6 +169,7 @@ static void put_job(sqlite3_stmt *row, struct bhi_feed *feed) {
     put_id(feed, text_of(row, 1));
     put_number(feed, "line", sqlite3_column_int64(row, 2));
     copy_value(feed, text, "kernel");
+    copy_value(feed, text, "entry");
     copy_value(feed, text, "eval");
     copy_value(feed, text, "device");
     put_number(feed, "state", sqlite3_column_int64(row, 4));

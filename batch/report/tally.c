@@ -140,27 +140,29 @@ const char *bhi_tally_id(const struct bhi_job_record *record, char out[BHI_TALLY
     return out;
 }
 
-static const char *kernel_of(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL],
-                             bool *out_is_file) {
+const char *bhi_tally_kernel(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL]) {
     json_t *object = record->text ? json_loads(record->text, 0, NULL) : NULL;
     const char *kernel = json_string_value(json_object_get(object, "kernel"));
     const char *expression = json_string_value(json_object_get(object, "eval"));
-    *out_is_file = kernel;
     snprintf(out, BHI_TALLY_KERNEL, "%s", kernel ? kernel : expression ? expression : "");
     json_decref(object);
     return out;
 }
 
-const char *bhi_tally_kernel(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL]) {
-    bool is_file;
-    return kernel_of(record, out, &is_file);
-}
-
 const char *bhi_tally_kernel_short(const struct bhi_job_record *record,
                                    char out[BHI_TALLY_KERNEL]) {
-    bool is_file;
-    const char *slash = strrchr(kernel_of(record, out, &is_file), '/');
-    return slash && is_file ? slash + 1 : *out ? out : "-";
+    json_t *object = record->text ? json_loads(record->text, 0, NULL) : NULL;
+    const char *kernel = json_string_value(json_object_get(object, "kernel"));
+    const char *entry = json_string_value(json_object_get(object, "entry"));
+    const char *slash = kernel ? strrchr(kernel, '/') : NULL;
+    if (kernel) {
+        snprintf(out, BHI_TALLY_KERNEL, "%s%s%s", slash ? slash + 1 : kernel, entry ? ":" : "",
+                 entry ? entry : "");
+    } else {
+        bhi_tally_kernel(record, out);
+    }
+    json_decref(object);
+    return *out ? out : "-";
 }
 
 const char *bhi_tally_device(const struct bhi_job_record *record) {

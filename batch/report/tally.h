@@ -52,7 +52,8 @@ const char *bhi_tally_id(const struct bhi_job_record *record, char out[BHI_TALLY
 /* Writes the kernel as in the job's line: a file or an expression; "" if unknown. Returns |out|. */
 enum { BHI_TALLY_KERNEL = 512 };
 const char *bhi_tally_kernel(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL]);
-/* The same for a narrow column: a file without its folders; "-" if unknown. */
+/* The same for a narrow column: a file without its folders, and its entry point if the line names one;
+ * "-" if unknown. */
 const char *bhi_tally_kernel_short(const struct bhi_job_record *record, char out[BHI_TALLY_KERNEL]);
 /* Returns the device of the last attempt; "-": not known. */
 const char *bhi_tally_device(const struct bhi_job_record *record);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "batch/runner/state.h"
+#include "request/language.h"
 #include "request/types.h"
 
 enum bhi_kernel_entry_state { BHI_KERNEL_MAKING, BHI_KERNEL_MADE, BHI_KERNEL_FAILED };
@@ -14,7 +15,8 @@ struct bhi_kernel_entry {
     struct bhi_list node; /* in runner->kernels */
     uint8_t key[32];
     enum bhi_kernel_entry_state state;
-    bool forgotten; /* not in the list any more; freed with its last user */
+    enum bhi_language language; /* UNKNOWN: the file has not been read */
+    bool forgotten;             /* not in the list any more; freed with its last user */
     size_t users;
     uint64_t used;
     bh_kernel *kernel;

@@ -12,6 +12,7 @@
 #include "base/owner.h"
 #include "batch/graph/paths.h"
 #include "batch/job/request.h"
+#include "request/image.h"
 
 /* The result for a path; computed once for all jobs that name it. */
 enum {
@@ -49,6 +50,7 @@ struct preflight {
     struct bhi_names sources;  /* kernels of all jobs, also skipped ones, and their includes */
     struct found inputs, outputs, folders;
     struct bhi_names read; /* inputs and kernels whose content was found good */
+    const char *device;    /* of jobs that name none; NULL: the default */
     bool contents, makes;
     struct place jobs, state; /* those of the batch itself */
     char *state_name;         /* of |state|, if it does not exist yet; normalized, owned */
@@ -275,8 +277,10 @@ static void check_line(struct preflight *flight, size_t index, bool has_kernel) 
     struct bhi_job_request request;
     struct bhi_complaint why, complaint;
     bool good = true;
-    if (spec->kernel && !flight->contents &&
-        bhi_language_compiles(bhi_language_of_name(spec->kernel), false, &why)) {
+    const enum bhi_language named =
+        spec->kernel ? bhi_language_of_name(spec->kernel) : BHI_LANGUAGE_UNKNOWN;
+    if (spec->kernel && !flight->contents && named != BHI_LANGUAGE_IMAGE &&
+        bhi_language_compiles(named, false, &why)) {
         return;
     }
     if (!bhi_job_request_parse(spec->text, NULL, false, &request, &complaint)) {
@@ -289,8 +293,13 @@ static void check_line(struct preflight *flight, size_t index, bool has_kernel) 
             bhi_refuse(&complaint, "\"eval\": '%.100s': %.600s", request.run.eval->expression,
                        why.text);
         }
-    } else if (!flight->contents && !request.run.language) {
-        good = bhi_language_compiles(bhi_language_of_name(spec->kernel), false, &why);
+    } else if (!request.run.language && (!flight->contents || named == BHI_LANGUAGE_IMAGE)) {
+        bhi_run_note_image(&request.run, named == BHI_LANGUAGE_IMAGE);
+        good =
+            bhi_language_compiles(named, true, &why) &&
+            (!request.run.image ||
+             bhi_run_check_image(
+                 &request.run, request.run.device ? request.run.device : flight->device, "", &why));
         if (!good) {
             bhi_refuse(&complaint, "kernel %.400s: %.500s", spec->kernel, why.text);
         }
@@ -381,6 +390,7 @@ bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *s
                                .folder = folder,
                                .jobs = place_of(own->jobs),
                                .state = place_of(own->state),
+                               .device = own->device,
                                .contents = own->contents,
                                .makes = own->makes,
                                .made = own->made,

@@ -55,15 +55,8 @@ static bh_status submit(struct bhi_work *work, bh_detail *detail) {
     struct bhi_runner *runner = work->runner;
     const struct bhi_run_request *request = &work->request->run;
     bh_binding bindings[BHI_MAX_BINDINGS];
-    bhi_run_request_bindings(request, bindings);
-    const bh_command dispatch = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {.kernel = work->kernel ? work->kernel->kernel : NULL,
-                     .groups = {request->groups[0], request->groups[1], request->groups[2]},
-                     .bindings = bindings,
-                     .binding_count = request->binding_count,
-                     .push = request->push.bytes,
-                     .push_size = request->push.size}};
+    const bh_command dispatch =
+        bhi_run_request_command(request, work->kernel ? work->kernel->kernel : NULL, bindings);
     const bh_submit_info info = {
         .struct_size = sizeof info,
         .commands = work->pieces.count ? work->pieces.commands : &dispatch,

@@ -12,6 +12,8 @@
 #include "batch/runner/step.h"
 #include "batch/runner/streams.h"
 #include "batch/runner/work.h"
+#include "request/image.h"
+#include "request/kernel_file.h"
 #include "request/like.h"
 #include "request/names.h"
 #include "request/overlap.h"
@@ -99,6 +101,20 @@ static bool resolve_names(struct bhi_work *work) {
         return true;
     }
     return bhi_work_refuse(work, BH_BINDING_MISMATCH, 0, "%.500s", complaint.text);
+}
+
+/* Refuses a kernel that the stream's device cannot run. Returns true if the work is over. */
+static bool refuse_driver(struct bhi_work *work) {
+    const struct bhi_runner *runner = work->runner;
+    const struct bhi_run_request *request = &work->request->run;
+    const char *selector = runner->kinds[work->stream / runner->options->streams].selector;
+    struct bhi_complaint complaint;
+    if (request->eval || !selector[0] || bhi_run_check_driver(request, selector, "", &complaint)) {
+        return false;
+    }
+    bhi_work_refuse(work, BH_INVALID_ARGUMENT, 0, "kernel %.200s: %.300s", request->kernel_path,
+                    complaint.text);
+    return true;
 }
 
 /* Compares the arrays with the types in the kernel. Returns true if the work is refused. */
@@ -246,6 +262,9 @@ void bhi_stage(struct bhi_work *work) {
         bh_verdict *verdict = &work->attempt.verdict;
         verdict->executed = BH_EXECUTED_YES;
         verdict->exit_code = -1;
+        bhi_run_note_image(&work->request->run,
+                           bhi_language_of_name(work->request->run.kernel_path) ==
+                               BHI_LANGUAGE_IMAGE);
         memcpy(verdict->kernel_name, work->request->run.kernel_name, sizeof verdict->kernel_name);
         pthread_mutex_lock(&runner->lock);
         bhi_work_enter(work, BHI_WORK_FINISHING);
@@ -258,7 +277,8 @@ void bhi_stage(struct bhi_work *work) {
     }
     const bool is_eval = work->request->run.eval;
     if (!(is_eval ? bhi_stage_template(work) : bhi_stage_kernel(work) && resolve_names(work)) ||
-        !bhi_stage_reserve(work) || !bhi_runner_choose_stream(work) || !make_buffers(work)) {
+        !bhi_stage_reserve(work) || !bhi_runner_choose_stream(work) || refuse_driver(work) ||
+        !make_buffers(work)) {
         return;
     }
     BHI_BATCH_STEP("stage_ready");

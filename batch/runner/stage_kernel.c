@@ -10,6 +10,7 @@
 #include "batch/runner/stage.h"
 #include "batch/runner/state.h"
 #include "batch/runner/work.h"
+#include "request/image.h"
 #include "request/kernel_maker.h"
 #include "request/names.h"
 #include "request/run.h"
@@ -87,8 +88,8 @@ static bh_status take_types(struct bhi_kernel_entry *entry, const char *name,
     return status;
 }
 
-static bh_status make(const struct bhi_runner_options *runner,
-                      const struct bhi_run_request *request, struct bhi_kernel_entry *entry) {
+static bh_status make(const struct bhi_runner_options *runner, struct bhi_run_request *request,
+                      struct bhi_kernel_entry *entry) {
     static const struct bhi_kernel_words words = {.entry = "\"entry\"",
                                                   .source = "D and I",
                                                   .otherwise = ", or \"language\"",
@@ -98,7 +99,8 @@ static bh_status make(const struct bhi_runner_options *runner,
                                    .source = request->source,
                                    .deadline_ns = request->compile_deadline_ns
                                                       ? request->compile_deadline_ns
-                                                      : runner->compile_deadline_ns};
+                                                      : runner->compile_deadline_ns,
+                                   .takes_images = true};
     struct bhi_complaint complaint;
     bh_kernel_options options;
     void *code;
@@ -113,6 +115,8 @@ static bh_status make(const struct bhi_runner_options *runner,
         bhi_format(entry->message, sizeof entry->message, "%.500s", complaint.text);
         return file.code ? status : bhi_work_blame(entry->sys_errno, BH_LOAD_FAILED);
     }
+    entry->language = bhi_kernel_file_language(&file);
+    bhi_run_note_image(request, entry->language == BHI_LANGUAGE_IMAGE);
     struct bhi_kernel_make *make = calloc(1, sizeof *make);
     if (!make) {
         free(code);
@@ -133,7 +137,7 @@ static bh_status make(const struct bhi_runner_options *runner,
                status == BH_OK ? "" : make->detail.message);
     free(make);
     free(code);
-    if (status == BH_OK && is_inspected(request)) {
+    if (status == BH_OK && is_inspected(request) && !request->image) {
         status = take_types(entry, request->kernel_name, file.deadline_ns);
     }
     return status;
@@ -203,6 +207,19 @@ static bool look_up(struct bhi_work *work, const uint8_t key[32], bool *out_make
     return true;
 }
 
+/* Checks what the job's line says of a kernel whose file was read. */
+static bool check_line(struct bhi_work *work) {
+    struct bhi_run_request *request = &work->request->run;
+    struct bhi_complaint complaint;
+    bhi_run_note_image(request, work->kernel->language == BHI_LANGUAGE_IMAGE);
+    return work->kernel->language == BHI_LANGUAGE_UNKNOWN ||
+           bhi_run_check_image(request,
+                               request->device ? request->device : work->runner->options->device,
+                               "", &complaint) ||
+           bhi_work_refuse(work, BH_INVALID_ARGUMENT, 0, "kernel %.200s: %.300s",
+                           request->kernel_path, complaint.text);
+}
+
 bool bhi_stage_kernel(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
     uint8_t key[32];
@@ -223,6 +240,9 @@ bool bhi_stage_kernel(struct bhi_work *work) {
         }
     }
     struct bhi_kernel_entry *entry = work->kernel;
+    if (!check_line(work)) {
+        return false;
+    }
     if (entry->state == BHI_KERNEL_MADE) {
         return true;
     }

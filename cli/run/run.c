@@ -237,15 +237,12 @@ static int match(struct bhi_run *run) {
 /* Refuses a kernel that the stream's device cannot run; its worker is ready. */
 static int check_driver(struct bhi_run *run) {
     char selector[48];
-    struct bhi_complaint complaint;
+    struct bhi_complaint why, complaint;
     if (bh_stream_device(run->stream, selector) != BH_OK || !selector[0] ||
-        !strncmp(selector, "cuda:", 5) == run->request.image) {
+        bhi_run_check_driver(&run->request, selector, "--", &why)) {
         return BHI_EXIT_READY;
     }
-    bhi_refuse(&complaint, "KERNEL %.300s: %s cannot run it: %s", run->request.kernel_path,
-               selector,
-               run->request.image ? "it is an image for CUDA, use --device cuda"
-                                  : "a CUDA device needs PTX, a cubin or a fatbin (nvcc -ptx)");
+    bhi_refuse(&complaint, "KERNEL %.300s: %.600s", run->request.kernel_path, why.text);
     return bhi_run_refused(run, BH_INVALID_ARGUMENT, &complaint);
 }
 
@@ -259,8 +256,8 @@ static int check_files(struct bhi_run *run) {
         .path = run->request.kernel_path, .language = run->request.language, .takes_images = true};
     const bh_status status = bhi_kernel_file_read(&file, &run->code, &error, &inner);
     run->code_size = file.size;
-    run->request.image = bhi_kernel_file_language(&file) == BHI_LANGUAGE_IMAGE;
-    if (status != BH_OK || !bhi_run_check_image(&run->request, &inner)) {
+    bhi_run_note_image(&run->request, bhi_kernel_file_language(&file) == BHI_LANGUAGE_IMAGE);
+    if (status != BH_OK || !bhi_run_check_image(&run->request, run->request.device, "--", &inner)) {
         bhi_refuse(&complaint, "KERNEL %.300s: %.600s", run->request.kernel_path, inner.text);
         return bhi_run_refused(run, status == BH_OK ? BH_INVALID_ARGUMENT : status, &complaint);
     }

@@ -269,15 +269,7 @@ int bhi_run_submit_all(struct bhi_run *run) {
     int exit_status = BHI_EXIT_READY;
     uint64_t rounds = 0;
 
-    bhi_run_request_bindings(request, bindings);
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {.kernel = run->kernel,
-                     .groups = {request->groups[0], request->groups[1], request->groups[2]},
-                     .bindings = bindings,
-                     .binding_count = request->binding_count,
-                     .push = request->push.bytes,
-                     .push_size = request->push.size}};
+    const bh_command command = bhi_run_request_command(request, run->kernel, bindings);
     uint64_t *memory = calloc(request->repeat, 2 * sizeof *memory);
     if (!memory) {
         return bhi_run_out_of_memory(run);

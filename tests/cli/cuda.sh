@@ -4,24 +4,13 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# A worker must be able to read the driver, whoever it runs as.
 driver=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-cuda-XXXXXX")
 trap 'rm -rf "$folder" "$driver"' EXIT
-cp "$FAKE_CUDA" "$driver/libcuda.so.1"
-: > "$driver/fake_cuda.settings"
-chmod -R a+rX "$driver"
-export LD_LIBRARY_PATH=$driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+fake_cuda "$driver"
 
-entry() { # NAME PARAMETERS: PTX for it; the fake driver knows what it does by its name
-    printf '//\n.version 6.0\n.target sm_60\n.address_size 64\n.visible .entry %s(%s)\n{\nret;\n}\n' "$1" "$2"
-}
-entry saxpy ".param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n" > saxpy.ptx
-{
-    entry trap ""
-    entry hang "" | tail -n 4
-    entry null_read ".param .u64 y" | tail -n 4
-} > several.ptx
-entry fill ".param .u64 y, .param .u32 value, .param .u32 n" > fill.ptx
+ptx "saxpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n)" > saxpy.ptx
+ptx trap hang "null_read(.param .u64 y)" > several.ptx
+ptx "fill(.param .u64 y, .param .u32 value, .param .u32 n)" > fill.ptx
 cp saxpy.ptx noname # the content decides
 cp "$CUBINS/saxpy.cubin" saxpy.cubin
 cp saxpy.cubin misnamed.comp
@@ -79,8 +68,8 @@ bad() { # REASON ARGUMENT…: instead of the last of saxpy's
     refuses "$reason" run saxpy.ptx "$@"
 }
 bad "saxpy.ptx: --block X[,Y[,Z]] is missing" "${saxpy[@]}" --device cuda --grid 1
-bad "saxpy.ptx: --entry NAME is missing" "${cuda[@]}"
-bad "saxpy.ptx: it is an image for CUDA, and the default device is not: add --device cuda" "${saxpy[@]}" --block 1 --grid 1
+bad "saxpy.ptx: --entry is missing" "${cuda[@]}"
+bad "saxpy.ptx: --device cuda is missing: it is an image for CUDA" "${saxpy[@]}" --block 1 --grid 1
 bad "--trusted is not for CUDA" "${saxpy[@]}" "${cuda[@]}" --trusted
 bad "--spec is not for CUDA" "${saxpy[@]}" "${cuda[@]}" --spec 0=u32:1
 bad "of a CUDA kernel have no names" "${saxpy[@]:0:6}" "${cuda[@]}" --push a=2

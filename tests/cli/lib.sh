@@ -92,6 +92,25 @@ fake_gpu() {
     chmod -R a+rX "$1"
 }
 
+# fake_cuda FOLDER: makes the CUDA driver of tests/fake_cuda there, $FAKE_CUDA, which is found from then on.
+fake_cuda() {
+    cp "$FAKE_CUDA" "$1/libcuda.so.1"
+    : > "$1/fake_cuda.settings"
+    chmod -R a+rX "$1" # a worker must be able to read it, whoever it runs as
+    export LD_LIBRARY_PATH=$1${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+}
+
+# ptx ENTRY...: PTX with these entry points, each NAME or NAME(PARAMETERS). The fake driver knows by its name
+# what one does.
+ptx() {
+    local entry
+    printf '//\n.version 6.0\n.target sm_60\n.address_size 64\n'
+    for entry; do
+        [[ $entry == *\) ]] || entry="$entry()"
+        printf '.visible .entry %s\n{\nret;\n}\n' "$entry"
+    done
+}
+
 fingerprint() {
     find . -type f ! -name '.before' ! -name '.stdout' ! -name '.stderr' ! -name .objects -exec cksum {} + | sort
 }
