@@ -21,6 +21,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -782,7 +783,7 @@ static void allow_few_calls(void) {
         SCMP_SYS(clock_gettime),  SCMP_SYS(clock_nanosleep),
         SCMP_SYS(rt_sigprocmask), SCMP_SYS(close),
         SCMP_SYS(fstat),          SCMP_SYS(newfstatat), /* of what is imported */
-        SCMP_SYS(exit_group),
+        SCMP_SYS(rt_sigreturn),   SCMP_SYS(exit_group),
     };
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
     for (size_t i = 0; i < BHT_COUNT(calls); i++) {
@@ -792,6 +793,31 @@ static void allow_few_calls(void) {
                0); /* no new code */
     }
     BHT_EQ(seccomp_load(filter), 0);
+}
+
+/* Who sends it may be anybody, such as `bulkhead chaos`. */
+TEST(fake_cuda_lets_a_sent_crash_end_the_process_behind_a_filter) {
+    if (BHT_ASAN || BHT_TSAN) {
+        return; /* they handle it themselves, and make calls of their own */
+    }
+    volatile bool *filtered =
+        mmap(NULL, sizeof *filtered, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    BHT_NE(filtered, MAP_FAILED);
+    pid_t child = fork();
+    if (child == 0) {
+        start();
+        allow_few_calls();
+        start_endless();
+        for (*filtered = true;;) {
+        }
+    }
+    WAIT_UNTIL(*filtered, 10000);
+    BHT_EQ(kill(child, SIGSEGV), 0);
+    int status;
+    BHT_EQ(waitpid(child, &status, 0), child);
+    BHT_TRUE(WIFSIGNALED(status));
+    BHT_EQ(WTERMSIG(status), SIGSEGV);
+    munmap((void *)filtered, sizeof *filtered);
 }
 
 TEST(fake_cuda_runs_behind_a_filter) {

@@ -47,14 +47,14 @@ static void handle(int signo, siginfo_t *info, void *user) {
     if (before[i].sa_flags & SA_SIGINFO) {
         before[i].sa_sigaction(signo, info, user);
     } else if (before[i].sa_handler == SIG_DFL) {
-        /* Once more, now blocked: that ends the process by this signal. It needs no sigaction(), which
-         * the caller's sandbox may not allow. */
-        sigaddset(&context->uc_sigmask, signo);
+        /* Once more, now blocked: that ends the process by this signal. It needs neither sigaction()
+         * nor raise(), which the caller's sandbox may not allow. One that was sent does not come once
+         * more: a crash takes its place. */
         if (info->si_code <= 0) {
-            signal(signo, SIG_DFL);
-            raise(signo);
-            sigdelset(&context->uc_sigmask, signo);
+            innermost = NULL;
+            fake_move(NULL, &signo, sizeof signo);
         }
+        sigaddset(&context->uc_sigmask, signo);
     } else if (before[i].sa_handler != SIG_IGN) {
         before[i].sa_handler(signo);
     }
