@@ -20,6 +20,7 @@
 #include "tool/complain.h"
 #include "tool/descriptors.h"
 #include "tool/device_choice.h"
+#include "tool/device_list.h"
 #include "tool/error_json.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
@@ -43,7 +44,7 @@ static const uint64_t plain_line_ns = 10000000000u; /* between lines if there is
 struct chaos {
     struct bhi_engine_options options;
     const char *device, *history_path, *replay_path, *check_path, *html;
-    bool seeded, json, terminal, ran;
+    bool seeded, chosen, json, terminal, ran; /* chosen: --faults is given */
     char selector[BHI_SELECTOR];
     char default_name[48], default_path[80]; /* the second gets a number if the name is taken */
     struct bhi_history history, replayed;
@@ -111,6 +112,7 @@ static bool parse_item(void *user, const struct bhi_arg *item, struct bhi_compla
         options->streams = (uint32_t)streams;
         return true;
     case BHI_CHAOS_FAULTS:
+        chaos->chosen = true;
         return bhi_fault_parse(value, &options->fault_set, complaint);
     case BHI_CHAOS_RATE:
         return parse_rate(value, &options->rate, complaint);
@@ -372,6 +374,41 @@ static int choose_device(struct chaos *chaos) {
     return exit_status;
 }
 
+/* Leaves out faults that the device does not have, and says so. A replay needs all of its own. */
+static int choose_faults(struct chaos *chaos) {
+    static const struct {
+        enum bhi_fault_kind kind;
+        bool cuda;
+        const char *why;
+    } rows[] = {
+        {BHI_FAULT_OOM, true, "a CUDA device compiles no kernel whose compile takes much memory"},
+        {BHI_FAULT_UNGUARDED, true, "no kernel has a guard on a CUDA device; hang is the same"},
+        {BHI_FAULT_ILLEGAL, false, "it needs a CUDA device (--device cuda)"},
+    };
+    struct bhi_engine_options *options = &chaos->options;
+    options->cuda = bhi_selector_is_cuda(chaos->selector);
+    if (options->cuda && !chaos->chosen && !options->replay) {
+        options->fault_set = BHI_FAULTS_CUDA;
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *name = bhi_fault_name(rows[i].kind);
+        if (!(options->fault_set & 1u << rows[i].kind) || rows[i].cuda != options->cuda) {
+            continue;
+        }
+        options->fault_set &= ~(1u << rows[i].kind);
+        if (options->replay) {
+            return bhi_complain_usage("chaos", "--replay %s: %s cannot be injected: %s",
+                                      chaos->replay_path, name, rows[i].why);
+        }
+        if (!options->fault_set) {
+            return bhi_complain_usage("chaos", "--faults: %s cannot be injected: %s", name,
+                                      rows[i].why);
+        }
+        bhi_complain("chaos", "%s is left out: %s", name, rows[i].why);
+    }
+    return BHI_EXIT_READY;
+}
+
 static int run_engine(struct chaos *chaos) {
     struct bhi_complaint complaint;
     chaos->options.progress = on_progress;
@@ -482,7 +519,8 @@ static int make_history(struct chaos *chaos) {
     }
     return load_replayed(chaos) ?: choose_seed(chaos) ?: check_default(chaos) ?:
            check_html(chaos, chaos->history_path ? "" : chaos->default_path) ?:
-           check_descriptors(chaos) ?: choose_device(chaos) ?: run_engine(chaos);
+           check_descriptors(chaos) ?: choose_device(chaos) ?: choose_faults(chaos) ?:
+           run_engine(chaos);
 }
 
 static int chaos_main(const struct bhi_args *args) {

@@ -392,16 +392,21 @@ static const struct bhi_example judge_examples[] = {
 
 static const struct bhi_section chaos_sections[] = {
     {"Faults",
-     "  kill     SIGKILL to a worker\n"
-     "  segv     SIGSEGV to a worker\n"
-     "  stop     SIGSTOP to a worker, for good\n"
-     "  hang     a kernel that does not end\n"
-     "  oom      a kernel that needs more memory than its worker may have\n"
-     "  garbage  random bytes on a worker's control socket, as if the worker had sent them\n"
-     "  close    a worker's control socket is shut down\n"
-     "  zygote   SIGKILL to the zygote, and so to all its workers\n"
-     "  slow     SIGSTOP to a worker, SIGCONT up to 200 ms later\n"
-     "  full     this process has no free descriptor for up to 200 ms\n\n"
+     "  kill       SIGKILL to a worker\n"
+     "  segv       SIGSEGV to a worker\n"
+     "  stop       SIGSTOP to a worker, for good\n"
+     "  hang       a kernel that does not end\n"
+     "  oom        a kernel that needs more memory than its worker may have\n"
+     "  garbage    random bytes on a worker's control socket, as if the worker had sent them\n"
+     "  close      a worker's control socket is shut down\n"
+     "  zygote     SIGKILL to the zygote, and so to all its workers\n"
+     "  slow       SIGSTOP to a worker, SIGCONT up to 200 ms later\n"
+     "  full       this process has no free descriptor for up to 200 ms\n"
+     "  device     SIGKILL to a worker while it makes, shares or copies device memory\n"
+     "  unguarded  a kernel that does not end, without the guard\n"
+     "  illegal    a CUDA kernel that writes where no memory is\n\n"
+     "A CUDA device has neither oom nor unguarded: both are left out there, and illegal on "
+     "others.\n\n"
      "garbage and close need the right to trace a worker: root, or CAP_SYS_PTRACE. Without that "
      "right they are skipped, and the report says so."},
     {"Verdict",

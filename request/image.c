@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "tool/device_list.h"
 #include "tool/text.h"
 
 enum { POINTER = 8, MOST_ALIGNED = 16 };
@@ -74,8 +75,7 @@ bool bhi_run_check_image(const struct bhi_run_request *request, const char *devi
 
 bool bhi_run_check_driver(const struct bhi_run_request *request, const char *selector,
                           const char *dashes, struct bhi_complaint *complaint) {
-    const bool cuda = strcspn(selector, ":") == strlen("cuda") && !strncmp(selector, "cuda", 4);
-    if (cuda == request->image) {
+    if (bhi_selector_is_cuda(selector) == request->image) {
         return true;
     }
     return bhi_refuse(complaint, "%s cannot run it: %s", selector,

@@ -14,9 +14,14 @@ static inline bool bhi_device_is_cpu(const bh_device_info *device) {
     return device->device_type == 4; /* VK_PHYSICAL_DEVICE_TYPE_CPU */
 }
 
+/* Returns true if the selector is of a CUDA device: "cuda", "cuda:1". */
+static inline bool bhi_selector_is_cuda(const char *selector) {
+    return strcspn(selector, ":") == 4 && strncmp(selector, "cuda", 4) == 0;
+}
+
 /* A GPU once more, for CUDA: it is found by its selector alone. */
 static inline bool bhi_device_is_cuda(const bh_device_info *device) {
-    return strncmp(device->selector, "cuda:", 5) == 0;
+    return bhi_selector_is_cuda(device->selector);
 }
 
 struct bhi_device_list {

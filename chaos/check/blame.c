@@ -212,6 +212,7 @@ static bool fits(enum bhi_fault_kind kind, const struct bhi_record *end) {
     case BHI_FAULT_HANG:
     case BHI_FAULT_OOM:
     case BHI_FAULT_UNGUARDED:
+    case BHI_FAULT_ILLEGAL:
     case BHI_FAULT_FULL:
     case BHI_FAULT_KINDS:
         break;
@@ -345,8 +346,15 @@ static bool is_its_own_fault(const struct bhi_check *check, const struct bhi_led
     if (was_behind_a_stop(check, op->end)) {
         return true;
     }
-    return op->bait->record->fault.kind == BHI_FAULT_OOM ? ran_out(op->end)
-                                                         : driver_ended(check, op->end);
+    switch (op->bait->record->fault.kind) {
+    case BHI_FAULT_OOM:
+        return ran_out(op->end);
+    case BHI_FAULT_ILLEGAL:
+        return op->end->end.status == BH_DEVICE_FAULT && op->end->end.worker_pid &&
+               op->end->end.started_ns;
+    default:
+        return driver_ended(check, op->end);
+    }
 }
 
 /* -- the machine ----------------------------------------------------------------------------- */

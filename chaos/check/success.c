@@ -57,8 +57,10 @@ static void check_ready(struct bhi_check *check, const struct bhi_ledger_op *op)
                  "operation %llu is READY, but %s", (ull)op->number, why);
     }
     if (op->bait && op->bait->record->fault.kind != BHI_FAULT_OOM) {
+        const bool illegal = op->bait->record->fault.kind == BHI_FAULT_ILLEGAL;
         bhi_find(check, BHI_ANOMALY_FALSE_SUCCESS, op->number, op->end,
-                 "operation %llu, an endless kernel, is READY", (ull)op->number);
+                 "operation %llu, %s, is READY", (ull)op->number,
+                 illegal ? "a kernel that writes where no memory is" : "an endless kernel");
     }
     for (uint32_t i = 0; i < op->submit->submit.input_count; i++) {
         check_need(check, op, op->inputs[i]);

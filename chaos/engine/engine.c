@@ -115,16 +115,36 @@ static bool make_kernel(struct bhi_chaos_run *run, const char *name, bool truste
     return status == BH_OK || refuse(complaint, name, status, &detail);
 }
 
+static bool make_image_kernel(struct bhi_chaos_run *run, const char *entry, bh_kernel **out_kernel,
+                              struct bhi_complaint *complaint) {
+    const bh_kernel_options options = {
+        .struct_size = sizeof options, .entry = entry, .block = {BHI_RUN_GROUP, 1, 1}};
+    bh_detail detail = {0};
+    const bh_status status = bh_kernel_create_image(
+        run->context, bhi_chaos_image, bhi_chaos_image_size, &options, out_kernel, &detail);
+    return status == BH_OK || refuse(complaint, entry, status, &detail);
+}
+
+static bool make_all_images(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
+    return make_image_kernel(run, "chaos_work", &run->work, complaint) &&
+           make_image_kernel(run, "chaos_hang", &run->hang, complaint) &&
+           make_image_kernel(run, "chaos_illegal", &run->illegal, complaint);
+}
+
+static bool make_all_modules(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
+    return make_kernel(run, "chaos_work", false, bhi_embedded_chaos_work,
+                       bhi_embedded_chaos_work_size, &run->work, complaint) &&
+           make_kernel(run, "hang", false, bhi_embedded_hang, bhi_embedded_hang_size, &run->hang,
+                       complaint) &&
+           make_kernel(run, "unguarded", true, bhi_embedded_hang, bhi_embedded_hang_size,
+                       &run->unguarded, complaint) &&
+           make_kernel(run, "memory_bomb", true, bhi_embedded_memory_bomb,
+                       bhi_embedded_memory_bomb_size, &run->bomb, complaint);
+}
+
 static bool make_kernels(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     bh_detail detail = {0};
-    if (!make_kernel(run, "chaos_work", false, bhi_embedded_chaos_work,
-                     bhi_embedded_chaos_work_size, &run->work, complaint) ||
-        !make_kernel(run, "hang", false, bhi_embedded_hang, bhi_embedded_hang_size, &run->hang,
-                     complaint) ||
-        !make_kernel(run, "unguarded", true, bhi_embedded_hang, bhi_embedded_hang_size,
-                     &run->unguarded, complaint) ||
-        !make_kernel(run, "memory_bomb", true, bhi_embedded_memory_bomb,
-                     bhi_embedded_memory_bomb_size, &run->bomb, complaint)) {
+    if (!(run->options->cuda ? make_all_images : make_all_modules)(run, complaint)) {
         return false;
     }
     const bh_status status = bh_buffer_create(run->context, 64, NULL, &run->nothing, &detail);
@@ -467,6 +487,7 @@ static void end(struct bhi_chaos_run *run) {
     bh_kernel_release(run->hang);
     bh_kernel_release(run->unguarded);
     bh_kernel_release(run->bomb);
+    bh_kernel_release(run->illegal);
     bh_buffer_release(run->nothing);
     for (uint32_t i = 0; i < run->stream_count; i++) {
         bh_stream_release(run->streams[i].stream);

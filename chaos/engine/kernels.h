@@ -9,4 +9,8 @@ extern const uint32_t bhi_embedded_chaos_work[], bhi_embedded_hang[], bhi_embedd
 extern const size_t bhi_embedded_chaos_work_size, bhi_embedded_hang_size,
     bhi_embedded_memory_bomb_size;
 
+/* For CUDA, as PTX with a NUL at its end: chaos_work, chaos_hang, chaos_illegal. */
+extern const char bhi_chaos_image[];
+extern const size_t bhi_chaos_image_size;
+
 #endif

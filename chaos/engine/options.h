@@ -14,6 +14,7 @@ struct bhi_engine_options {
     double find_rate;   /* header; operations go on until it is reached, for a minute at most */
     bool outside;       /* what hits a worker: by a second process */
     const char *device; /* NULL: the default */
+    bool cuda;          /* it is a CUDA device */
     bool verbose;
     /* Injects the faults of another run in place of those of the seed, each after the same
      * operation as there. NULL: none. */

@@ -22,7 +22,8 @@
 #include "chaos/engine/starved.h"
 #include "chaos/engine/workload.h"
 
-enum { BHI_RUN_LATE = 32 }; /* each event is looked at again this many operations later */
+enum { BHI_RUN_GROUP = 64 }; /* invocations of a group */
+enum { BHI_RUN_LATE = 32 };  /* each event is looked at again this many operations later */
 
 /* How long an operation of the workload may run on a machine that is not slow. */
 #define BHI_RUN_DEADLINE_NS 2000000000ull
@@ -71,9 +72,11 @@ struct bhi_chaos_run {
     const char *runtime_parent;
     struct bhi_look look;
     bh_context *context;
-    bh_kernel *work, *hang, *bomb;
-    bh_kernel *unguarded; /* as |hang|, trusted: it reaches the driver as it is */
-    bh_buffer *nothing;   /* bound for operations without inputs */
+    bh_kernel *work, *hang;
+    /* Not on a CUDA device. |unguarded| is as |hang|, trusted: it reaches the driver as it is. */
+    bh_kernel *unguarded, *bomb;
+    bh_kernel *illegal; /* on a CUDA device alone: it writes where no memory is */
+    bh_buffer *nothing; /* bound for operations without inputs */
     struct bhi_run_stream streams[BHI_ENGINE_STREAMS];
     uint32_t stream_count;
     struct bhi_outside outside;

@@ -9,7 +9,7 @@
 static const uint64_t hang_deadline_ns = 100 * MS;
 static const uint64_t bomb_deadline_ns = 20000 * MS;
 
-enum { GROUP = 64, BAIT_WORDS = 64, PUSH_WORDS = 6 };
+enum { BAIT_WORDS = 64, PUSH_WORDS = 6 };
 
 /* -- submitting ------------------------------------------------------------------------------ */
 
@@ -114,13 +114,14 @@ static bh_status submit_work(struct bhi_chaos_run *run, struct bhi_operation *op
         bindings[i] = bh_bind_read(i, input);
     }
     bindings[BHI_CHAOS_INPUTS] = bh_bind_write(BHI_CHAOS_INPUTS, operation->output);
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .dispatch = {.kernel = run->work,
-                                             .groups = {(work->words + GROUP - 1) / GROUP, 1, 1},
-                                             .bindings = bindings,
-                                             .binding_count = BHI_CHAOS_INPUTS + 1,
-                                             .push = push,
-                                             .push_size = sizeof push}};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {.kernel = run->work,
+                     .groups = {(work->words + BHI_RUN_GROUP - 1) / BHI_RUN_GROUP, 1, 1},
+                     .bindings = bindings,
+                     .binding_count = BHI_CHAOS_INPUTS + 1,
+                     .push = push,
+                     .push_size = sizeof push}};
     return submit_command(run, operation, &command, plan->wait ? plan->wait->event : NULL,
                           BHI_RUN_DEADLINE_NS * run->slowness);
 }
@@ -191,6 +192,9 @@ struct bait {
 static struct bait bait_of(const struct bhi_chaos_run *run, enum bhi_fault_kind kind) {
     if (kind == BHI_FAULT_OOM) {
         return (struct bait){run->bomb, 1, bomb_deadline_ns * run->slowness};
+    }
+    if (kind == BHI_FAULT_ILLEGAL) {
+        return (struct bait){run->illegal, 1, BHI_RUN_DEADLINE_NS * run->slowness};
     }
     return (struct bait){kind == BHI_FAULT_HANG ? run->hang : run->unguarded, 65535,
                          hang_deadline_ns};

@@ -9,10 +9,11 @@ static const uint64_t longest_ns = 200 * MS;
 /* How often each kind comes. A kind that costs a stream seconds is rarer than one that costs it
  * milliseconds; otherwise it would take most of the time. */
 static const uint32_t shares[BHI_FAULT_KINDS] = {
-    [BHI_FAULT_KILL] = 5,  [BHI_FAULT_SEGV] = 4,   [BHI_FAULT_STOP] = 1,
-    [BHI_FAULT_HANG] = 2,  [BHI_FAULT_OOM] = 1,    [BHI_FAULT_GARBAGE] = 2,
-    [BHI_FAULT_CLOSE] = 1, [BHI_FAULT_ZYGOTE] = 1, [BHI_FAULT_SLOW] = 3,
-    [BHI_FAULT_FULL] = 1,  [BHI_FAULT_DEVICE] = 5, [BHI_FAULT_UNGUARDED] = 1,
+    [BHI_FAULT_KILL] = 5,    [BHI_FAULT_SEGV] = 4,   [BHI_FAULT_STOP] = 1,
+    [BHI_FAULT_HANG] = 2,    [BHI_FAULT_OOM] = 1,    [BHI_FAULT_GARBAGE] = 2,
+    [BHI_FAULT_CLOSE] = 1,   [BHI_FAULT_ZYGOTE] = 1, [BHI_FAULT_SLOW] = 3,
+    [BHI_FAULT_FULL] = 1,    [BHI_FAULT_DEVICE] = 5, [BHI_FAULT_UNGUARDED] = 1,
+    [BHI_FAULT_ILLEGAL] = 2,
 };
 
 void bhi_schedule_init(struct bhi_schedule *schedule, uint64_t seed, uint32_t fault_set,

@@ -20,15 +20,19 @@ enum bhi_fault_kind {
     BHI_FAULT_FULL,      /* the host's descriptor table is full for a while */
     BHI_FAULT_DEVICE,    /* SIGKILL to a worker while device memory is made, shared or copied */
     BHI_FAULT_UNGUARDED, /* an endless kernel that reached the driver without the guard */
+    BHI_FAULT_ILLEGAL,   /* a CUDA kernel that writes where no memory is */
     BHI_FAULT_KINDS
 };
 /* What a run injects if nobody says what. A seed means the same faults for ever, so later kinds are
- * not in it; and the two above change the workload, or need seconds of a GPU. */
+ * not in it; DEVICE changes the workload, UNGUARDED needs seconds of a GPU, ILLEGAL needs CUDA. */
 #define BHI_FAULTS_DEFAULT ((1u << BHI_FAULT_DEVICE) - 1)
+/* The same on a CUDA device. */
+#define BHI_FAULTS_CUDA ((BHI_FAULTS_DEFAULT & ~(1u << BHI_FAULT_OOM)) | 1u << BHI_FAULT_ILLEGAL)
 
 /* Is the fault a submission? */
 static inline bool bhi_fault_is_bait(enum bhi_fault_kind kind) {
-    return kind == BHI_FAULT_HANG || kind == BHI_FAULT_OOM || kind == BHI_FAULT_UNGUARDED;
+    return kind == BHI_FAULT_HANG || kind == BHI_FAULT_OOM || kind == BHI_FAULT_UNGUARDED ||
+           kind == BHI_FAULT_ILLEGAL;
 }
 const char *bhi_fault_name(enum bhi_fault_kind kind); /* for example "kill" */
 /* Parses a list such as "kill,segv" into a set of bits, 1 << kind. The complaint names an unknown

@@ -259,6 +259,8 @@ TEST(however_a_bait_ends) {
         {false, "oom", "WORKER_SIGNAL", "KILL", 110},
         {false, "oom", "WORKER_LOST", "KILL", 110},
         {false, "oom", "DEADLINE", "KILL", 110},
+        {true, "illegal", "DEVICE_FAULT", "0", 10},
+        {true, "illegal", "DEADLINE", "KILL", 110},
     };
     for (size_t i = 0; i < BHT_COUNT(ends); i++) {
         valid("%s; at 10; h baits %s 0; at 210; h poisoned %s %s 1000 %d",

@@ -84,6 +84,7 @@ TEST(false_success) {
     /* The content of a poisoned one. */
     succeed_falsely('k', "output can be read", KILLED "k result");
     succeed_falsely('h', "endless kernel", "h baits hang 0; h ready 1000 3");
+    succeed_falsely('h', "writes where no memory is", "h baits illegal 0; h ready 1000 3");
 }
 
 /* What a verdict says of its times is the library's word, and the run was there. */
@@ -130,9 +131,9 @@ TEST(impossible_times) {
 
 TEST(poisoned_without_a_cause) {
     static const char *const odd[] = {
-        "UNAVAILABLE 0 0",    "NO_MEMORY 0 0",     "SYSTEM 0 0",
-        "ZYGOTE_LOST 0 1001", "CANCELLED 0 1001",  "CONTEXT_CLOSED 0 1001",
-        "QUARANTINED 0 1001", "LOOP_LIMIT 0 1001", "WORKER_LOST 0 1001"};
+        "UNAVAILABLE 0 0",    "NO_MEMORY 0 0",         "SYSTEM 0 0",         "ZYGOTE_LOST 0 1001",
+        "CANCELLED 0 1001",   "CONTEXT_CLOSED 0 1001", "QUARANTINED 0 1001", "LOOP_LIMIT 0 1001",
+        "WORKER_LOST 0 1001", "DEVICE_FAULT 0 1001"};
     static const char none[] = "no fault explains it";
     /* The other stream's worker. */
     blame('x', none, KILLED "x on 1; x poisoned WORKER_SIGNAL KILL 1001 17");
@@ -243,6 +244,11 @@ TEST(a_bait_that_ends_otherwise) {
         {"hang", "at 210; h poisoned DEADLINE KILL 1000 121"}, /* it was killed for it */
         {"hang", "at 210; h poisoned DEADLINE 0 0 60"},        /* on nobody's */
         {"hang", "at 200; h poisoned DEADLINE 0 1000 200; h has started_ns 199999999"},
+        {"illegal", "at 210; h poisoned DEVICE_FAULT 0 1000"},   /* it had not begun */
+        {"illegal", "at 210; h poisoned DEVICE_LOST 0 1000 60"}, /* lost is not faulted */
+        {"illegal", "at 210; h poisoned WORKER_EXIT 0 1000 60"},
+        {"illegal", "at 99; h poisoned DEADLINE KILL 1000 10"},
+        {"hang", "at 210; h poisoned DEVICE_FAULT 0 1000 60"}, /* it touches nothing */
         {"oom", "h poisoned INVALID_ARGUMENT"},
         {"oom", "h poisoned OUT_OF_HOST_MEMORY"},
         {"oom", "at 210; h poisoned PROTOCOL KILL 1000 60"},

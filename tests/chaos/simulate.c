@@ -210,7 +210,6 @@ static void inject(struct sim *sim, uint32_t s, enum bhi_fault_kind kind);
 
 static void end_bait(struct sim *sim, struct stream *stream, struct op *op) {
     const enum bhi_fault_kind kind = kind_of(sim, op);
-    bool hang = kind != BHI_FAULT_OOM;
     if (kind == BHI_FAULT_HANG && below(sim, 2)) { /* it is told to end, and its worker goes on */
         die(sim, op, BH_DEADLINE, 0, stream->pid, 0);
         pop(stream);
@@ -219,7 +218,12 @@ static void end_bait(struct sim *sim, struct stream *stream, struct op *op) {
             inject(sim, (uint32_t)(stream - sim->streams), BHI_FAULT_KILL);
         }
     } else {
-        worker_dies(sim, stream, hang ? BH_DEADLINE : BH_OUT_OF_HOST_MEMORY, SIGKILL);
+        const bool illegal = kind == BHI_FAULT_ILLEGAL;
+        worker_dies(sim, stream,
+                    illegal                 ? BH_DEVICE_FAULT
+                    : kind == BHI_FAULT_OOM ? BH_OUT_OF_HOST_MEMORY
+                                            : BH_DEADLINE,
+                    illegal ? 0 : SIGKILL);
     }
 }
 
@@ -428,6 +432,7 @@ static void inject(struct sim *sim, uint32_t s, enum bhi_fault_kind kind) {
     case BHI_FAULT_HANG:
     case BHI_FAULT_OOM:
     case BHI_FAULT_UNGUARDED:
+    case BHI_FAULT_ILLEGAL:
     case BHI_FAULT_KINDS:
         break;
     }
@@ -481,7 +486,7 @@ static void pass(struct sim *sim, bool works, bool breaks) {
     uint32_t s = (uint32_t)below(sim, STREAMS);
     if (breaks && below(sim, 60) == 0) {
         /* Hangs more often: in what comes of them there is most chance. */
-        const uint64_t kind = below(sim, BHI_FAULT_KINDS + 3);
+        const uint64_t kind = below(sim, BHI_FAULT_KINDS + 6);
         inject(sim, s, kind < BHI_FAULT_KINDS ? (enum bhi_fault_kind)kind : BHI_FAULT_HANG);
     }
     for (s = 0; s < STREAMS; s++) {

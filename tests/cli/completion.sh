@@ -115,7 +115,7 @@ in_bash 'bulkhead batch jobs --memory a' auto
 in_bash 'bulkhead run k.spv --language ' glsl hlsl spirv
 in_bash 'bulkhead inspect k.spv --language=h' hlsl
 in_bash 'bulkhead batch jobs --isolate ' job kernel stream
-in_bash 'bulkhead chaos --faults ' close device full garbage hang kill oom segv slow stop unguarded zygote
+in_bash 'bulkhead chaos --faults ' close device full garbage hang illegal kill oom segv slow stop unguarded zygote
 in_bash 'bulkhead chaos --faults s' segv slow stop
 asks '-o nospace'
 in_bash 'bulkhead chaos --faults kill,segv,zy' kill,segv,zygote

@@ -41,7 +41,16 @@ const int fake_arch = FAKE_KERNEL_ARCH;
 #define FAKE_7(do, values, a, ...)                                                                 \
     do                                                                                             \
     (values, a) __VA_OPT__(FAKE_8(do, values, __VA_ARGS__))
-#define FAKE_8(do, values, a)                                                                      \
+#define FAKE_8(do, values, a, ...)                                                                 \
+    do                                                                                             \
+    (values, a) __VA_OPT__(FAKE_9(do, values, __VA_ARGS__))
+#define FAKE_9(do, values, a, ...)                                                                 \
+    do                                                                                             \
+    (values, a) __VA_OPT__(FAKE_10(do, values, __VA_ARGS__))
+#define FAKE_10(do, values, a, ...)                                                                \
+    do                                                                                             \
+    (values, a) __VA_OPT__(FAKE_11(do, values, __VA_ARGS__))
+#define FAKE_11(do, values, a)                                                                     \
     do                                                                                             \
     (values, a)
 
@@ -52,7 +61,7 @@ const int fake_arch = FAKE_KERNEL_ARCH;
     {offsetof(struct values, FAKE_NAME_OF parameter),                                              \
      sizeof((struct values *)0)->FAKE_NAME_OF parameter},
 
-/* Up to eight parameters, each (type, name): at most two words of C in parentheses each. */
+/* Up to eleven parameters, each (type, name): at most two words of C in parentheses each. */
 #define FAKE_KERNEL(name, ...)                                                                     \
     struct name##_values {                                                                         \
         FAKE_EACH(FAKE_FIELD, name##_values, __VA_ARGS__)                                          \

@@ -14,6 +14,7 @@
 
 #include "add.cubin.h"
 #include "assert.cubin.h"
+#include "chaos_work.cubin.h"
 #include "counter.cubin.h"
 #include "endless.cubin.h"
 #include "fill.cubin.h"
@@ -36,6 +37,9 @@ static const struct {
     ROW(add, add),
     ROW(assert, assert),
     ROW(bulkhead_warm_up, warm_up),
+    ROW(chaos_hang, endless),
+    ROW(chaos_illegal, null_read),
+    ROW(chaos_work, chaos_work),
     ROW(counter, counter),
     ROW(endless, endless),
     ROW(fill, fill),
