@@ -112,11 +112,15 @@ static void print_kinds(FILE *stream) {
         const size_t end = bhi_command_options((enum bhi_command_id)i, &first);
         for (size_t k = first; k < end; k++) {
             const struct bhi_option *option = &bhi_options[k];
+            const char *name;
             if (!option->value) {
                 continue;
             }
-            fprintf(stream, "    '%s %s%s') kind='%s'", bhi_commands[i].name,
-                    bhi_option_dashes(option), option->name, kind_names[kind_of(option)]);
+            for (int which = 0; (name = bhi_option_name(option, which)); which++) {
+                fprintf(stream, "%s'%s %s%s'", which ? " | " : "    ", bhi_commands[i].name,
+                        bhi_option_dashes(option), name);
+            }
+            fprintf(stream, ") kind='%s'", kind_names[kind_of(option)]);
             if (closed_of(option)) {
                 fputs(" closed='", stream);
                 print_closed(stream, option);
@@ -219,7 +223,10 @@ static void print_bash(FILE *stream) {
         const size_t end = bhi_command_options((enum bhi_command_id)i, &first);
         fprintf(stream, "    %s) options='", bhi_commands[i].name);
         for (size_t k = first; k < end; k++) {
-            fprintf(stream, "%s%s ", bhi_option_dashes(&bhi_options[k]), bhi_options[k].name);
+            const char *name;
+            for (int which = 0; (name = bhi_option_name(&bhi_options[k], which)); which++) {
+                fprintf(stream, "%s%s ", bhi_option_dashes(&bhi_options[k]), name);
+            }
         }
         fputs("--help' ;;\n", stream);
     }
@@ -313,10 +320,12 @@ static void print_zsh(FILE *stream) {
         const size_t end = bhi_command_options((enum bhi_command_id)i, &first);
         fprintf(stream, "    %s)\n        options=(\n", bhi_commands[i].name);
         for (size_t k = first; k < end; k++) {
-            fprintf(stream, "            '%s%s:", bhi_option_dashes(&bhi_options[k]),
-                    bhi_options[k].name);
-            first_sentence(stream, bhi_options[k].text, ":\\", '\'');
-            fputs("'\n", stream);
+            const char *name;
+            for (int which = 0; (name = bhi_option_name(&bhi_options[k], which)); which++) {
+                fprintf(stream, "            '%s%s:", bhi_option_dashes(&bhi_options[k]), name);
+                first_sentence(stream, bhi_options[k].text, ":\\", '\'');
+                fputs("'\n", stream);
+            }
         }
         fputs("            '--help:Prints this help'\n        )\n        ;;\n", stream);
     }
@@ -364,8 +373,12 @@ static void print_fish(FILE *stream) {
         for (size_t k = first; k < end; k++) {
             const struct bhi_option *option = &bhi_options[k];
             const enum kind kind = kind_of(option);
-            fprintf(stream, "complete -c bulkhead -n '__fish_seen_subcommand_from %s' -%c %s",
-                    command->name, option->name[1] ? 'l' : 's', option->name);
+            const char *name;
+            fprintf(stream, "complete -c bulkhead -n '__fish_seen_subcommand_from %s'",
+                    command->name);
+            for (int which = 0; (name = bhi_option_name(option, which)); which++) {
+                fprintf(stream, " -%c %s", name[1] ? 'l' : 's', name);
+            }
             if (kind == AN_OUTPUT) {
                 fputs(" -rF -a '(__bulkhead_types output)'", stream);
             } else if (kind == A_TYPE) {

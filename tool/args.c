@@ -9,15 +9,16 @@ static bool find_option(const struct bhi_command *command, const char *name, siz
                         enum bhi_option_id *out_option) {
     size_t first;
     size_t end = bhi_command_options(command->id, &first);
+    const char *one;
     for (size_t i = first; i < end; i++) {
-        if (strlen(bhi_options[i].name) == length && !memcmp(bhi_options[i].name, name, length)) {
-            *out_option = (enum bhi_option_id)i;
-            return true;
+        for (int which = 0; (one = bhi_option_name(&bhi_options[i], which)); which++) {
+            if (strlen(one) == length && !memcmp(one, name, length)) {
+                *out_option = (enum bhi_option_id)i;
+                return true;
+            }
         }
     }
-    /* Another name of an option: people who know CUDA call it that. */
-    *out_option = BHI_RUN_GROUPS;
-    return command->id == BHI_COMMAND_RUN && length == 4 && !memcmp(name, "grid", length);
+    return false;
 }
 
 static bool refuse_unknown(const struct bhi_command *command, const char *word, size_t length,
@@ -29,8 +30,11 @@ static bool refuse_unknown(const struct bhi_command *command, const char *word, 
     struct bhi_nearest nearest = {.word = name};
     snprintf(name, sizeof name, "%.*s", (int)(length - dashes), word + dashes);
     for (size_t i = first; i < end && dashes == 2; i++) {
-        if (bhi_options[i].name[1]) {
-            bhi_nearest_try(&nearest, bhi_options[i].name);
+        const char *one;
+        for (int which = 0; (one = bhi_option_name(&bhi_options[i], which)); which++) {
+            if (one[1]) {
+                bhi_nearest_try(&nearest, one);
+            }
         }
     }
     if (dashes == 2) {

@@ -21,3 +21,9 @@ size_t bhi_command_options(enum bhi_command_id command, size_t *out_first) {
     *out_first = first;
     return end;
 }
+
+const char *bhi_option_name(const struct bhi_option *option, int which) {
+    /* People who know CUDA call it that. */
+    const char *other = option == &bhi_options[BHI_RUN_GROUPS] ? "grid" : NULL;
+    return which == 0 ? option->name : which == 1 ? other : NULL;
+}

@@ -42,6 +42,8 @@ extern const struct bhi_option bhi_options[BHI_OPTION_COUNT];
 /* The options of |command|: those from *out_first to below the returned index. */
 size_t bhi_command_options(enum bhi_command_id command, size_t *out_first);
 
+/* Returns the names of an option one after the other, the usual one first; NULL after the last. */
+const char *bhi_option_name(const struct bhi_option *option, int which);
 /* "-" for an option of one letter, otherwise "--". */
 static inline const char *bhi_option_dashes(const struct bhi_option *option) {
     return option->name[1] ? "--" : "-";

@@ -47,6 +47,7 @@ mapfile -t commands < <(sed -n 's/^## bulkhead //p' .stdout)
 {
     printf ' %s\n' "${commands[@]}"
     awk '/^## bulkhead / { command = $3 } /^- `-/ { gsub("[`:]", "", $2); print command, $2 }' .stdout
+    echo 'run --grid' # another name of --groups
 } | sort > wanted
 case_name="the manual's table of options"
 if [ ${#commands[@]} -ge 10 ] && [ "$(wc -l < wanted)" -ge 110 ] && grep -qx 'batch --verify' wanted &&
@@ -86,7 +87,7 @@ asks() { # COMPOPT'S ARGUMENTS
 shell=bash
 in_bash 'bulkhead ins' inspect
 in_bash 'bulkhead de' devices
-in_bash 'bulkhead run k.spv --gro' --groups
+in_bash 'bulkhead run k.spv --gr' --grace --grid --groups
 in_bash 'bulkhead run k.spv --groups 1 --in' --in --inout
 in_bash 'bulkhead run ker' kernel.spv
 asks '-o filenames'
@@ -109,6 +110,7 @@ in_bash 'bulkhead run k.spv --out 1=y.npy:l' like:
 asks '-o nospace'
 in_bash 'bulkhead run k.spv --out 1=y.npy:like:'
 in_bash 'bulkhead run k.spv --groups '
+in_bash 'bulkhead run k.spv --grid '
 in_bash 'bulkhead run k.spv --memory ' auto device host
 in_bash 'bulkhead eval y=x --memory=d' device
 in_bash 'bulkhead batch jobs --memory a' auto
@@ -182,7 +184,7 @@ in_zsh() { # WORDS... -- WANTED...
 }
 shell=zsh
 in_zsh bulkhead ins -- inspect
-in_zsh bulkhead run k.spv --gro -- --groups
+in_zsh bulkhead run k.spv --gr -- --grace --grid --groups
 in_zsh bulkhead run k.spv --in 0=x -- files
 in_zsh bulkhead run k.spv --out 1=x -- 'files -S'
 in_zsh bulkhead run k.spv --out 1=y.npy:f -- f16: f32: f64:
@@ -196,6 +198,7 @@ in_zsh bulkhead eval y=x --memory=d -- device
 in_zsh bulkhead batch jobs --memory a -- auto
 in_zsh bulkhead run k.spv --cache-dir fo -- 'files -/'
 in_zsh bulkhead run k.spv --groups '' --
+in_zsh bulkhead run k.spv --grid '' --
 in_zsh bulkhead run k.spv --language '' -- glsl hlsl spirv
 in_zsh bulkhead inspect k.spv --language=h -- hlsl
 in_zsh bulkhead batch jobs --isolate '' -- job kernel stream
@@ -223,7 +226,7 @@ in_fish() { # LINE WANTED...
 }
 shell=fish
 in_fish 'bulkhead insp' inspect
-in_fish 'bulkhead run k.spv --gro' --groups
+in_fish 'bulkhead run k.spv --gr' --grace --grid --groups
 in_fish 'bulkhead run k.spv --in 0=x' 0=x.npy
 in_fish 'bulkhead run k.spv --out 1=y.npy:f3' 1=y.npy:f32:
 in_fish 'bulkhead run k.spv --push f3' f32:
