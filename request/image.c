@@ -87,6 +87,10 @@ bool bhi_run_check_driver(const struct bhi_run_request *request, const char *sel
 static bool match_binding(const struct bhi_run_binding *given, const bh_kernel_info *info,
                           struct bhi_complaint *complaint) {
     const struct bhi_slot slot = given->slot;
+    if (info->binding_count == 0) {
+        return bhi_refuse(complaint, "--%s %.200s: the kernel has no parameters", given->option,
+                          given->text);
+    }
     if (slot.set || slot.element || slot.binding >= info->binding_count) {
         return bhi_refuse(
             complaint, "--%s %.200s: the kernel has no parameter %s; it has %u, from 0 on",

@@ -90,8 +90,48 @@ refuses "cuda:0 cannot run it: a CUDA device needs PTX, a cubin or a fatbin" \
     run "$SHADERS/saxpy.spv" --device cuda --groups 1 --in 0=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:1000
 refuses "--block is for CUDA kernels" run "$SHADERS/saxpy.spv" --block 1 --groups 1
 refuses "--shared is for CUDA kernels" run "$SHADERS/saxpy.spv" --shared 0 --groups 1
+
+# -- files that are odd, and launches that the device does not make ------------------------------------
+# What the driver knows itself (vprintf, __assertfail) a kernel may call; what launches kernels it may not.
+with_extern() { # ENTRY DECLARATION
+    ptx "$1" | sed "s/^\.visible/.extern .func $2;\n&/"
+}
+with_extern "fill(.param .u64 y, .param .u32 value, .param .u32 n)" \
+    '(.param .b32 r) vprintf (.param .b64 f, .param .b64 v)' > prints.ptx
+with_extern assert '__assertfail (.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s)' > asserts.ptx
+with_extern trap '(.param .b32 r) cudaLaunchDeviceV2 (.param .b64 p, .param .b64 s)' > launches.ptx
 echo "no PTX at all" > text.ptx
-refuses "no image for CUDA: neither PTX, a cubin nor a fatbin, but text that begins" run text.ptx "${saxpy[@]}" "${cuda[@]}"
+head -c 40 several.ptx > cut.ptx
+head -c 3000 saxpy.cubin > cut.cubin
+printf '\120\355\125\272\1\0\20\0\377\0\0\0\0\0\0\0' > cut.fatbin
+cp "$NPY" host.cubin # an ELF file of this machine's
+: > empty.ptx
+while IFS='|' read -r expected message arguments; do
+    case_name="run $arguments"
+    # shellcheck disable=SC2086
+    cli run $arguments --device cuda
+    expect_status "$expected"
+    if [ -z "$message" ]; then expect_empty .stderr; else expect_stderr "bulkhead run: $message"; fi
+    [ "$expected" = 0 ] || expect_untouched
+done << 'END'
+0||prints.ptx --entry fill --out 0=o.npy:u32[4] --push u32:7,4 --grid 1 --block 64
+1|assert is poisoned: |asserts.ptx --entry assert --grid 1 --block 64
+2|launches.ptx: kernel "trap": its PTX is not valid (CUDA_ERROR_INVALID_PTX): ptxas fatal   : Unresolved extern function 'cudaLaunchDeviceV2'|launches.ptx --entry trap --grid 1 --block 1
+2|text.ptx: no image for CUDA: neither PTX, a cubin nor a fatbin, but text that begins|text.ptx --entry trap --grid 1 --block 1
+2|empty.ptx: no image for CUDA|empty.ptx --entry trap --grid 1 --block 1
+2|cut.ptx: kernel "trap": its PTX is not valid|cut.ptx --entry trap --grid 1 --block 1
+2|cut.cubin: kernel "saxpy": its ELF file is cut short|cut.cubin --entry saxpy --grid 1 --block 1
+2|cut.fatbin: kernel "trap": its fat binary is cut short|cut.fatbin --entry trap --grid 1 --block 1
+2|host.cubin: kernel "trap": it is no image that this driver reads|host.cubin --entry trap --grid 1 --block 1
+2|--groups 0: there must be at least one group in each dimension|several.ptx --entry trap --grid 0 --block 1
+2|--groups: 65536 workgroups in y, the device allows 65535|several.ptx --entry trap --grid 1,65536 --block 1
+2|several.ptx: threads of a block: 2048, the device allows 1024|several.ptx --entry trap --grid 1 --block 64,32
+2|several.ptx: threads of a block in z: 65, the device allows 64|several.ptx --entry trap --grid 1 --block 1,1,65
+2|several.ptx: bytes of shared memory: 232449, the device allows 232448|several.ptx --entry trap --grid 1 --block 1 --shared 232449
+2|--shared 1k: '1k' is not a number from 0 to 4294967295|several.ptx --entry trap --grid 1 --block 1 --shared 1k
+2|--push: the kernel has no parameters that are not bound|several.ptx --entry trap --grid 1 --block 1 --push u32:1
+2|--in 0=x.npy: the kernel has no parameters|several.ptx --entry trap --grid 1 --block 1 --in 0=x.npy
+END
 refuses "it is an image for CUDA, which is not supported; bulkhead run runs it" compile saxpy.cubin -o o.spv
 
 # -- what it is --------------------------------------------------------------------------------------

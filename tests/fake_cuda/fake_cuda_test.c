@@ -651,6 +651,8 @@ TEST(fake_cuda_refuses_images) {
         {HEAD ".entry go()\n.body none", CUDA_ERROR_INVALID_PTX, "line 5"},
         {HEAD ".entry go()\n", CUDA_ERROR_INVALID_PTX, "line 5"},
         {HEAD ".body fill\n", CUDA_ERROR_INVALID_PTX, "line 4"},
+        {HEAD ".extern .func (.param .b32 a) nobodys (.param .b64 b);\n", CUDA_ERROR_INVALID_PTX,
+         "Unresolved extern function 'nobodys'"},
         {(const char *)fake_cubin_other_arch, CUDA_ERROR_NO_BINARY_FOR_GPU, ""},
         {"", CUDA_ERROR_INVALID_IMAGE, ""},
         {"no image", CUDA_ERROR_INVALID_IMAGE, ""},

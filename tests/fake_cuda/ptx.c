@@ -58,7 +58,8 @@ struct reader {
     CUmodule module;
     const char *at;
     unsigned line;
-    char token[128]; /* a word, or another character; "": the end */
+    char token[128];      /* a word, or another character; "": the end */
+    char unresolved[128]; /* a function that nobody has; "": none */
 };
 
 static void next(struct reader *reader) {
@@ -151,6 +152,30 @@ static CUresult read_entry(struct reader *reader) {
     return CUDA_SUCCESS;
 }
 
+/* After ".extern": shared memory of the launch, or a function, of which the driver has some. Those of
+ * the library with which kernels launch kernels (cudadevrt) it lacks. */
+static CUresult read_extern(struct reader *reader) {
+    static const char *const known[] = {"vprintf", "__assertfail", "malloc", "free"};
+    bool found = !accept(reader, ".func");
+    if (!found && accept(reader, "(")) {
+        while (!accept(reader, ")")) {
+            FAKE_REQUIRE(reader->token[0] != '\0', INVALID_PTX);
+            next(reader);
+        }
+    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        found |= strcmp(reader->token, known[i]) == 0;
+    }
+    if (!found) {
+        memcpy(reader->unresolved, reader->token, sizeof reader->unresolved);
+    }
+    while (!accept(reader, ";")) {
+        FAKE_REQUIRE(reader->token[0] != '\0', INVALID_PTX);
+        next(reader);
+    }
+    return CUDA_SUCCESS;
+}
+
 static CUresult read_module(struct reader *reader) {
     next(reader);
     FAKE_REQUIRE(accept(reader, ".version"), INVALID_PTX);
@@ -165,24 +190,24 @@ static CUresult read_module(struct reader *reader) {
             next(reader);
         } else if (accept(reader, ".address_size")) {
             FAKE_REQUIRE(accept(reader, "64"), INVALID_PTX);
-        } else if (accept(reader, ".extern")) { /* shared memory of the launch */
-            while (!accept(reader, ";")) {
-                FAKE_REQUIRE(reader->token[0] != '\0', INVALID_PTX);
-                next(reader);
-            }
+        } else if (accept(reader, ".extern")) {
+            FAKE_CHECK(read_extern(reader));
         } else if (!accept(reader, ".visible")) {
             FAKE_REQUIRE(accept(reader, ".entry"), INVALID_PTX);
             FAKE_CHECK(read_entry(reader));
         }
     }
-    return CUDA_SUCCESS;
+    return reader->unresolved[0] == '\0' ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
 }
 
 CUresult fake_ptx_load(CUmodule module, const char *text, char *log, size_t log_bytes) {
     struct reader reader = {.module = module, .at = text, .line = 1};
     module->closed = true;
     CUresult result = read_module(&reader);
-    if (result == CUDA_ERROR_INVALID_PTX) {
+    if (reader.unresolved[0] != '\0' && reader.token[0] == '\0') {
+        snprintf(log, log_bytes, "ptxas fatal   : Unresolved extern function '%s'",
+                 reader.unresolved);
+    } else if (result == CUDA_ERROR_INVALID_PTX) {
         snprintf(log, log_bytes,
                  "ptxas application ptx input, line %u; fatal   : Parsing error near '%s': syntax"
                  " error\nptxas fatal   : Ptx assembly aborted due to errors",
