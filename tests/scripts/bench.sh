@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 mkdir -p "$folder/scripts" "$folder/build/bin" "$folder/bench"
 cp "$1/scripts/bench" "$folder/scripts/bench"
-for name in guard hop streams devices isolation host-death alloc device-pool judged load batch; do
+for name in guard hop streams devices isolation host-death alloc device-pool judged load batch memory cuda; do
     printf '#!/bin/sh\necho "bench-%s $*"\n' $name > "$folder/build/bin/bench-$name"
 done
 for name in judge python; do
@@ -24,6 +24,11 @@ JSON
 END
     chmod +x "$folder"/build/bin/*
 }
+devices() { # JSON of each
+    printf '#!/bin/sh\n[ "$*" = "devices --json" ] && echo '\''{"devices": [%s]}'\''\n' "$1" > "$folder/build/bin/bulkhead"
+    chmod +x "$folder/build/bin/bulkhead"
+}
+devices '{"selector": "lavapipe:0", "type": "cpu"}'
 bench() { # STATUS ARGUMENT...
     ends "$1" "scripts/bench ${*:2}" "$folder/scripts/bench" "${@:2}"
 }
@@ -39,6 +44,15 @@ says 'the second row  *1 us  *0.9 us  *5 ms  *2'
 says 'bench-hop --quick --device gpu'
 says 'bench-devices --quick'
 says 'bench/python --quick'
+! grep -q 'bench-cuda\|bench-memory' "$folder/said" || fail "it measures a GPU that is not there"
+devices '{"selector": "nvidia:0", "type": "discrete"}, {"selector": "cuda:0", "type": "discrete"}'
+bench 0 --quick
+says 'bench-memory $'
+says 'bench-cuda --quick'
+devices '{"selector": "lavapipe:0", "type": "cpu"}, {"selector": "cuda:0", "type": "discrete"}'
+bench 0
+says 'bench-cuda $'
+! grep -q 'bench-memory' "$folder/said" || fail "bench-memory has no device"
 bench 0 --check
 says 'no ratio is worse'
 rows 1.2 2.4 # within a fourth
