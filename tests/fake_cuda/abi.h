@@ -14,6 +14,7 @@
 #define FAKE_CUDA_SHARED_BYTES    49152u
 #define FAKE_CUDA_SHARED_OPTIN    232448u
 #define FAKE_CUDA_BLOCK_THREADS   1024u
+#define FAKE_CUDA_LATCHES         1024u
 
 struct fake_cuda_dim {
     uint32_t x, y, z;
@@ -25,6 +26,7 @@ struct fake_cuda_thread {
     uint32_t shared_bytes;
     void (*fail)(int error); /* ends the launch with that CUresult; does not return */
     void (*pause)(void);     /* for loops: does not return once the context is destroyed */
+    volatile uint32_t *latches; /* words that a test has, too; or NULL */
 };
 
 struct fake_cuda_parameter {

@@ -40,6 +40,7 @@ BHI_CUDA_FUNCTIONS(FAKE_DECLARE)
 extern pthread_mutex_t fake_lock;
 int fake_take_lock(void);
 void fake_leave_lock(int *unused);
+extern volatile uint32_t *fake_latches; /* the file fake_cuda.latches beside the library; or NULL */
 CUresult fake_check_driver(void);
 CUresult fake_check_context(CUcontext *out_current);
 unsigned long long fake_setting(const char *variable, unsigned long long otherwise);

@@ -34,7 +34,8 @@ static void run_launch(struct fake_operation *operation) {
                                       .shared = context->shared,
                                       .shared_bytes = operation->shared_bytes,
                                       .fail = fake_guard_fail,
-                                      .pause = pause_kernel};
+                                      .pause = pause_kernel,
+                                      .latches = fake_latches};
     fake_cuda_kernel *kernel = operation->function->run;
     do {
         memset(context->shared, 0xb5, operation->shared_bytes);

@@ -2,9 +2,11 @@
 #include "fake_cuda.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -14,16 +16,29 @@ static atomic_bool initialized, forked;
 /* What lies beside the library, since a worker has no environment of its host's. */
 static char settings[1024];
 
-__attribute__((constructor)) static void read_settings(void) {
+volatile uint32_t *fake_latches;
+
+static bool find_beside(const char *name, char path[512]) {
     Dl_info library;
-    char path[512];
     const char *slash = dladdr(settings, &library) ? strrchr(library.dli_fname, '/') : NULL;
-    if (!slash) {
-        return;
+    return slash && snprintf(path, 512, "%.*s/%s", (int)(slash - library.dli_fname),
+                             library.dli_fname, name) < 512;
+}
+
+__attribute__((constructor)) static void map_latches(void) {
+    const size_t bytes = FAKE_CUDA_LATCHES * sizeof *fake_latches;
+    char path[512];
+    const int fd = find_beside("fake_cuda.latches", path) ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        fake_latches = at != MAP_FAILED ? at : NULL;
+        close(fd);
     }
-    snprintf(path, sizeof path, "%.*s/fake_cuda.settings", (int)(slash - library.dli_fname),
-             library.dli_fname);
-    FILE *file = fopen(path, "re");
+}
+
+__attribute__((constructor)) static void read_settings(void) {
+    char path[512];
+    FILE *file = find_beside("fake_cuda.settings", path) ? fopen(path, "re") : NULL;
     if (file) {
         settings[0] = '\n';
         settings[1 + fread(settings + 1, 1, sizeof settings - 2, file)] = '\0';

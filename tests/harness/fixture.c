@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "cuda.h"
 #include "faults.h"
 
 #include <fcntl.h>
@@ -98,6 +99,9 @@ bh_context *fx_context_with(bh_context_options options, const char *faults) {
     if (!options.worker_path) {
         options.worker_path = bht_program(faults ? BHT_FAULTY_WORKER : BHT_WORKER);
     }
+    if (fx_on_cuda()) {
+        cuda_install_once();
+    }
     char noted[640];
     if (faults) {
         bht_faults_note(faults, noted, sizeof noted);
@@ -157,6 +161,7 @@ bh_stream *fx_stream_with(bh_context *context, bh_stream_options options) {
     bh_stream *stream = NULL;
     bh_detail detail;
     options.struct_size = sizeof options;
+    options.device = fx_on_cuda() ? cuda_device(options.device) : options.device;
     if (bh_stream_create(context, &options, &stream, &detail) != BH_OK) {
         BHT_FAIL("bh_stream_create: %s", detail.message);
     }
@@ -278,6 +283,9 @@ bh_kernel *fx_kernel_entry(bh_context *context, const char *name, const char *en
 
 bh_kernel *fx_kernel_with(bh_context *context, const char *name, const bh_kernel_options *options) {
     char path[4096];
+    if (fx_on_cuda()) {
+        return cuda_kernel(context, name, options);
+    }
     snprintf(path, sizeof path, "%s/%s.spv", BHT_SHADERS, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {

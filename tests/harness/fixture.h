@@ -101,6 +101,8 @@ bh_event *fx_run(bh_stream *stream, bh_kernel *kernel, bh_buffer *data);
 bh_event *fx_gate(bh_stream *stream, bh_kernel *gate, bh_buffer *data);
 /* With a deadline of its own (0: the stream's). */
 bh_event *fx_gate_within(bh_stream *stream, bh_kernel *gate, bh_buffer *data, uint64_t deadline_ns);
+/* Before the gate is launched in another way: its buffer, and that it is closed. */
+void fx_note_gate(bh_buffer *data);
 /* Waits until it runs: it says so in word 1. The buffer needs two words. */
 void fx_await_gate(bh_buffer *data);
 /* Starts a gate with words of its own, and waits until it runs: what is behind it waits until
@@ -120,6 +122,12 @@ void fx_forget_context(bh_context *context);
 void fx_forget_gates(void);
 /* $BULKHEAD_TEST_GPU is set: the tests run on a GPU (scripts/gpu-tests). */
 bool fx_on_gpu(void);
+/* $BULKHEAD_TEST_CUDA is set: on the fake CUDA driver (tests/cuda.cmake). Streams that name no device are
+ * there, and kernels are those of tests/harness/cuda. */
+bool fx_on_cuda(void);
+/* The fake CUDA driver in the place of the machine's, with |settings| (tests/fake_cuda/fake_cuda.h), for
+ * contexts that are made from here on. */
+void fx_cuda_install(const char *settings);
 bh_verdict fx_verdict(bh_event *event);
 bh_stats fx_stats(bh_context *context);
 /* How many kernels are in quarantine. */

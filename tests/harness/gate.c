@@ -1,4 +1,5 @@
 /* The kernel "gate" (tests/system/gate.comp), which a test lets go on. */
+#include "cuda.h"
 #include "fixture.h"
 
 #include <pthread.h>
@@ -68,8 +69,13 @@ void fx_forget_gates(void) {
     }
 }
 
-/* Remembers the gate, in the place of an earlier one on the same buffer. */
-static void note_gate(bh_buffer *data) {
+/* The two words by which a gate is let go on, and says that it runs, where its buffer is a copy of this
+ * one (tests/harness/cuda/gate.c). */
+static size_t latch_of(const struct gate *gate) {
+    return 2 * (size_t)(1 + (gate - gates));
+}
+
+void fx_note_gate(bh_buffer *data) {
     volatile uint32_t *words = fx_pointer(data);
     struct gate *gate = find_gate(data, words);
     if (gate) {
@@ -81,17 +87,26 @@ static void note_gate(bh_buffer *data) {
     BHT_TRUE(gate);
     words[1] = 0;
     *gate = (struct gate){.buffer = data, .words = words};
-    if (fx_on_gpu()) {
+    if (fx_on_cuda()) {
+        cuda_set_latch(latch_of(gate), 0);
+        cuda_set_latch(latch_of(gate) + 1, 0);
+        words[1] = (uint32_t)latch_of(gate);
+    } else if (fx_on_gpu()) {
         import_gate(gate);
     }
 }
 
 void fx_open(volatile uint32_t *words) {
     words[0] = FX_GATE_OPEN;
-    if (!fx_on_gpu()) {
+    if (!fx_on_gpu() && !fx_on_cuda()) {
         return;
     }
     struct gate other = {.words = words}, *gate = find_gate(NULL, words);
+    if (fx_on_cuda()) {
+        BHT_TRUE(gate);
+        cuda_set_latch(latch_of(gate), FX_GATE_OPEN);
+        return;
+    }
     if (!gate) { /* not one of fx_gate's */
         gate = &other;
     }
@@ -110,7 +125,7 @@ bh_event *fx_gate(bh_stream *stream, bh_kernel *gate, bh_buffer *data) {
 
 bh_event *fx_gate_within(bh_stream *stream, bh_kernel *gate, bh_buffer *data,
                          uint64_t deadline_ns) {
-    note_gate(data);
+    fx_note_gate(data);
     /* Each of them holds for some 0.1 s (gate.comp); once it is open, all still have to run. */
     const bh_binding binding = bh_bind_read_write(0, data);
     return fx_launch(stream, gate, 8192, &binding, 1, deadline_ns);
@@ -121,7 +136,7 @@ void fx_await_gate(bh_buffer *data) {
     if (!gate) {
         BHT_FAIL("no gate runs on this buffer");
     }
-    WAIT_UNTIL(gate->words[1] == 1, 20000);
+    WAIT_UNTIL((fx_on_cuda() ? cuda_latch(latch_of(gate) + 1) : gate->words[1]) == 1, 20000);
 }
 
 struct fx_held fx_hold(bh_context *context, bh_stream *stream) {

@@ -1,13 +1,12 @@
 /* CUDA's driver behind the walls, on the fake one: who gets it, that its table knows all that it calls,
  * and what is said where it cannot run. */
-#include "fake_driver.h"
 #include "fixture.h"
 
 #include <stdlib.h>
 
 TEST(a_stream_that_names_cuda_gets_it) {
     static const char *const selectors[] = {"cuda", "cuda:0", "cuda:1"};
-    fake_cuda_install(BHT_FAKE_CUDA, "FAKE_CUDA_DEVICES=2\n");
+    fx_cuda_install("FAKE_CUDA_DEVICES=2\n");
     bh_context *context = fx_context(NULL);
     for (size_t i = 0; i < BHT_COUNT(selectors); i++) {
         bh_stream *stream = fx_stream_on(context, selectors[i]);
@@ -30,7 +29,7 @@ TEST(nobody_gets_cuda_who_has_not_named_it) {
     static const char *const selectors[] = {NULL, "any", "0"};
     static bh_device_info devices[8] = {{.struct_size = sizeof devices[0]}};
     size_t count;
-    fake_cuda_install(BHT_FAKE_CUDA, "");
+    fx_cuda_install("");
     bh_context *context = fx_context(NULL);
     BHT_EQ(bh_devices(context, devices, BHT_COUNT(devices), &count, NULL), BH_OK);
     BHT_GE(count, 2);
@@ -50,7 +49,7 @@ TEST(its_table_knows_all_that_it_calls) {
     static bh_traced_call calls[400] = {{.struct_size = sizeof calls[0]}};
     bh_trace seen = {.struct_size = sizeof seen};
     size_t count;
-    fake_cuda_install(BHT_FAKE_CUDA, "");
+    fx_cuda_install("");
     BHT_EQ(
         bh_trace_driver(fx_context(NULL), "cuda:0", &seen, calls, BHT_COUNT(calls), &count, NULL),
         BH_OK);
@@ -75,7 +74,7 @@ TEST(what_is_missing_is_said) {
         {"", "cuda:1", "no device", false},
     };
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
-        fake_cuda_install(BHT_FAKE_CUDA, rows[i].settings);
+        fx_cuda_install(rows[i].settings);
         bh_context *context = fx_context(NULL);
         bh_detail detail = {0};
         BHT_NE(bh_stream_wait_ready(fx_stream_on(context, rows[i].selector), FX_SECONDS, &detail),

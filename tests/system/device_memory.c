@@ -171,7 +171,7 @@ TEST(a_death_poisons_what_was_being_written) {
     set_up(256);
     bh_buffer *written = device_buffer(context, a, 256, BH_MEMORY_DEVICE);
     bh_buffer *data = fx_words(context, 64, 0);
-    const volatile uint32_t *runs = &fx_pointer(data)[1];
+    fx_note_gate(data);
     uint32_t *words = bht_own(device_pattern(256, 9));
     device_put(buffer, words, 256);
     device_put(written, words, 256);
@@ -185,7 +185,7 @@ TEST(a_death_poisons_what_was_being_written) {
                                  .command_count = 2,
                                  .deadline_ns = BH_FOREVER};
     bh_event *event = fx_submit(a, &info);
-    WAIT_UNTIL(*runs, 20000);
+    fx_await_gate(data);
     fx_kill(fx_ready(a), SIGKILL);
     fx_expect(event, BH_WORKER_SIGNAL);
     BHT_EQ(read_word(written), BH_WORKER_SIGNAL);

@@ -41,18 +41,6 @@ void fake_driver_install(const char *original) {
     BHT_EQ(setenv("VK_DRIVER_FILES", manifest, 1), 0);
 }
 
-void fake_cuda_install(const char *library, const char *settings) {
-    const char *folder = bht_folder();
-    char copy[128];
-    BHT_EQ(chmod(folder, 0755), 0);
-    snprintf(copy, sizeof copy, "%s/libcuda.so.1", folder);
-    copy_file(library, copy);
-    bht_put(settings, "%s/fake_cuda.settings", folder);
-    snprintf(copy, sizeof copy, "%s/fake_cuda.settings", folder);
-    BHT_EQ(chmod(copy, 0644), 0);
-    BHT_EQ(setenv("LD_LIBRARY_PATH", folder, 1), 0);
-}
-
 static struct fake_engine *engine;
 
 static void unmap_engine(void) {

@@ -4,8 +4,6 @@
 
 /* Copies the library to where everybody can read it, for this test, and sets VK_DRIVER_FILES. */
 void fake_driver_install(const char *library);
-/* Copies libcuda.so.1 there, with |settings| (tests/fake_cuda/fake_cuda.h), and sets LD_LIBRARY_PATH. */
-void fake_cuda_install(const char *library, const char *settings);
 /* The page of an engine, for the driver that was installed: before it is loaded. Gone after the test. */
 struct fake_engine *fake_driver_engine(void);
 
