@@ -33,6 +33,22 @@ _Noreturn void fake_guard_fail(int error) {
     siglongjmp(frame->jump, 1);
 }
 
+/* The same again, by this thread. */
+static void cause(int signo) {
+    static volatile int zero;
+    switch (signo) {
+    case SIGFPE:
+        zero = 1 / zero;
+        break;
+    case SIGSEGV:
+        *(volatile int *)(uintptr_t)zero = 0;
+        break;
+    default:
+        signal(signo, SIG_DFL);
+        raise(signo);
+    }
+}
+
 static void handle(int signo, siginfo_t *info, void *user) {
     ucontext_t *context = user;
     size_t i = 0;
@@ -47,14 +63,14 @@ static void handle(int signo, siginfo_t *info, void *user) {
     if (before[i].sa_flags & SA_SIGINFO) {
         before[i].sa_sigaction(signo, info, user);
     } else if (before[i].sa_handler == SIG_DFL) {
-        /* Once more, now blocked: that ends the process by this signal. It needs neither sigaction()
-         * nor raise(), which the caller's sandbox may not allow. One that was sent does not come once
-         * more: a crash takes its place. */
-        if (info->si_code <= 0) {
-            innermost = NULL;
-            fake_move(NULL, &signo, sizeof signo);
-        }
+        /* Once more, now blocked: that ends the process by this signal. It needs no sigaction(), which
+         * the caller's sandbox may not allow. Who sent it (si_code <= 0) does not do it again. */
         sigaddset(&context->uc_sigmask, signo);
+        if (info->si_code <= 0) {
+            pthread_sigmask(SIG_SETMASK, &context->uc_sigmask, NULL);
+            cause(signo);
+            sigdelset(&context->uc_sigmask, signo);
+        }
     } else if (before[i].sa_handler != SIG_IGN) {
         before[i].sa_handler(signo);
     }

@@ -55,7 +55,11 @@ static struct pair open_pair(bool posing, uint64_t size, uint64_t limit, const c
     char all[256];
     snprintf(all, sizeof all, "%s%s%s", posing ? "*:poses_as_gpu:*=fail" : "",
              posing && faults ? "," : "", faults ? faults : "");
-    fake_driver_install(BHT_FAKE_PAIR);
+    if (fx_on_cuda()) {
+        fx_cuda_install("FAKE_CUDA_DEVICES=2\n");
+    } else {
+        fake_driver_install(BHT_FAKE_PAIR);
+    }
     bh_context_options options = fx_options();
     options.spares = BH_OFF;
     struct pair p = {.context = fx_context_with(options, *all ? all : NULL)};
@@ -271,7 +275,7 @@ static void lost_too_often(bool posing, bool written) {
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
     BHT_EQ(verdict.blame, BH_BLAME_NONE);
     BHT_EQ(bh_verdict_classify(&verdict), BH_STATUS_CLASS_VICTIM);
-    BHT_STR_EQ(verdict.device, "lavapipe:0");
+    BHT_STR_EQ(verdict.device, fx_on_cuda() ? "cuda:0" : "lavapipe:0");
     BHT_STR_HAS(verdict.message, "a copy of the content failed: worker ");
     BHT_EQ(next.origin, verdict.origin);
     BHT_EQ(next.hops, verdict.hops + 1);

@@ -1,4 +1,4 @@
-/* The Nth Vulkan call, allocation, mapping or message of a worker fails, for N = 1, 2, … until
+/* The Nth call of the driver, allocation, mapping or message of a worker fails, for N = 1, 2, … until
  * none does: the event says so, or all goes well; the stream serves on, with the same worker or
  * another. The supervisor and its other streams do not notice. */
 #include "plan.h"
@@ -54,15 +54,27 @@ struct sweep {
     bool starting;         /* a new stream, and so a new worker, for each N */
     unsigned at_least;     /* how many calls there are */
     unsigned dense, part;  /* bht_next() */
-    bh_status verdicts[6]; /* allowed besides BH_OK */
+    bh_status verdicts[6]; /* allowed besides BH_OK; on CUDA also */
+    bh_status on_cuda;
 };
+
+/* Calls of the driver are another point there. */
+static const char *point_of(const struct sweep *sweep) {
+    static const char *const points[][2] = {{"vk", "cu"}, {"start_vk", "start_cu"}};
+    for (size_t i = 0; fx_on_cuda() && i < BHT_COUNT(points); i++) {
+        if (strcmp(points[i][0], sweep->point) == 0) {
+            return points[i][1];
+        }
+    }
+    return sweep->point;
+}
 
 static bool allowed(const struct sweep *sweep, bh_status status) {
     bool found = status == BH_OK;
     for (size_t i = 0; i < BHT_COUNT(sweep->verdicts); i++) {
         found = found || (sweep->verdicts[i] != BH_OK && sweep->verdicts[i] == status);
     }
-    return found;
+    return found || (fx_on_cuda() && sweep->on_cuda == status);
 }
 
 static void run(const struct sweep *sweep) {
@@ -77,16 +89,17 @@ static void run(const struct sweep *sweep) {
     if (!sweep->starting) {
         fx_ready(scene.stream);
     }
+    const char *point = point_of(sweep);
     unsigned fired = 0, n = 1;
     bh_status last = BH_OK;
     for (;; n = bht_next(n, sweep->dense, sweep->part)) {
-        snprintf(what, sizeof what, "%s %u: %s", sweep->point, n, sweep->action);
+        snprintf(what, sizeof what, "%s %u: %s", point, n, sweep->action);
         if (sweep->starting) {
             bh_stream_release(scene.stream);
-            bht_plan_arm(sweep->point, sweep->action, n);
+            bht_plan_arm(point, sweep->action, n);
             scene.stream = fx_stream(scene.context, "one", 3 * BHT_SECOND_MS * FX_MS);
         } else {
-            bht_plan_arm(sweep->point, sweep->action, n);
+            bht_plan_arm(point, sweep->action, n);
         }
         bh_verdict verdict = job(&scene);
         bool failed = bht_plan_disarm();
@@ -105,7 +118,7 @@ static void run(const struct sweep *sweep) {
         fired++;
     }
     if (fired < sweep->at_least) {
-        BHT_FAIL("%s: only %u calls fail, at least %u were there once", sweep->point, fired,
+        BHT_FAIL("%s: only %u calls fail, at least %u were there once", point, fired,
                  sweep->at_least);
     }
     /* A loop whose faults nobody feels would prove little; starting is tried again unseen. */
@@ -122,20 +135,21 @@ static void run(const struct sweep *sweep) {
     }
 
 /* What fails for want of memory says that, and not that the kernel is bad. */
-SWEEP(vulkan_out_of_host_memory, 100, "vk", "oom_host", false, 15, 60, 10,
-      {BH_OUT_OF_HOST_MEMORY, BH_DEVICE_LOST})
-SWEEP(vulkan_out_of_device_memory, 100, "vk", "oom_device", false, 15, 60, 10,
-      {BH_OUT_OF_DEVICE_MEMORY, BH_DEVICE_LOST})
-SWEEP(vulkan_device_lost, 100, "vk", "lost", false, 15, 60, 10, {BH_DEVICE_LOST})
-SWEEP(vulkan_while_starting, 100, "start_vk", "oom_host", true, 10, 100, 1, {BH_OK})
-SWEEP(vulkan_lost_while_starting, 100, "start_vk", "lost", true, 5, 100, 1, {BH_OK})
+SWEEP(driver_out_of_host_memory, 100, "vk", "oom_host", false, 15, 60, 10,
+      {BH_OUT_OF_HOST_MEMORY, BH_DEVICE_LOST}, BH_CUDA)
+SWEEP(driver_out_of_device_memory, 100, "vk", "oom_device", false, 15, 60, 10,
+      {BH_OUT_OF_DEVICE_MEMORY, BH_DEVICE_LOST}, BH_OK)
+SWEEP(driver_device_lost, 100, "vk", "lost", false, 15, 60, 10, {BH_DEVICE_LOST}, BH_DEVICE_FAULT)
+SWEEP(driver_while_starting, 100, "start_vk", "oom_host", true, 10, 100, 1, {BH_OK}, BH_OK)
+SWEEP(driver_lost_while_starting, 100, "start_vk", "lost", true, 5, 100, 1, {BH_OK}, BH_OK)
 #if !BHT_ASAN /* it brings its own allocator */
 /* A compiler may crash of it. */
 SWEEP(allocations, 2000, "alloc", "fail", false, 20, 20, 4,
-      {BH_OUT_OF_HOST_MEMORY, BH_OUT_OF_DEVICE_MEMORY, BH_DEADLINE, BH_COMPILE_FAILED})
-SWEEP(allocations_while_starting, 2000, "start_alloc", "fail", true, 8, 4, 1, {BH_OK})
-SWEEP(mappings, 100, "map", "fail", false, 1, 8, 4, {BH_OUT_OF_HOST_MEMORY, BH_COMPILE_FAILED})
-SWEEP(mappings_while_starting, 100, "start_map", "fail", true, 3, 4, 2, {BH_OK})
+      {BH_OUT_OF_HOST_MEMORY, BH_OUT_OF_DEVICE_MEMORY, BH_DEADLINE, BH_COMPILE_FAILED}, BH_OK)
+SWEEP(allocations_while_starting, 2000, "start_alloc", "fail", true, 8, 4, 1, {BH_OK}, BH_OK)
+SWEEP(mappings, 100, "map", "fail", false, 1, 8, 4, {BH_OUT_OF_HOST_MEMORY, BH_COMPILE_FAILED},
+      BH_OUT_OF_DEVICE_MEMORY)
+SWEEP(mappings_while_starting, 100, "start_map", "fail", true, 3, 4, 2, {BH_OK}, BH_OK)
 #endif
-SWEEP(messages, 100, "send", "fail", false, 1, 8, 4, {BH_WORKER_EXIT})
-SWEEP(messages_while_starting, 100, "start_send", "fail", true, 1, 8, 4, {BH_OK})
+SWEEP(messages, 100, "send", "fail", false, 1, 8, 4, {BH_WORKER_EXIT}, BH_OK)
+SWEEP(messages_while_starting, 100, "start_send", "fail", true, 1, 8, 4, {BH_OK}, BH_OK)

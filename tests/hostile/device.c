@@ -265,8 +265,9 @@ WRAP(struct bhi_backend *, bhi_backend_create, const struct bhi_backend_config *
             (struct bhi_error){.status = BH_VULKAN, .told.text = "vkCreateDevice: injected fault"};
         return NULL;
     }
-    device.backend = bhi_vk(__real_bhi_backend_create(config, error));
-    return &device.backend->base;
+    struct bhi_backend *backend = __real_bhi_backend_create(config, error);
+    device.backend = backend && backend->ops == &bhi_vulkan ? bhi_vk(backend) : NULL;
+    return backend;
 }
 
 WRAP(bool, bhi_backend_warm_up, struct bhi_backend *backend, struct bhi_error *error) {

@@ -16,7 +16,7 @@
  *           flood                       sends control messages for ever
  *           garbage                     fills progress with random bytes, then sleeps for ever
  *           fail                        what points.def says
- *           oom_host, oom_device, lost  the result of a Vulkan call
+ *           oom_host, oom_device, lost  the result of a call of the driver
  *           close, close_hang           closes all descriptors; the second then sleeps for ever
  *           hang_up                     closes the socket that descriptors come through
  *           hoard                       takes 2 GiB that RLIMIT_DATA does not count

@@ -244,7 +244,8 @@ TEST(an_import_that_fails) {
     fx_ready(b);
     bh_buffer *back = fx_words(s.context, 64, 0);
     device_expect_ready(write_it(&s));
-    fx_expect(device_copy(b, s.buffer, back), BH_OUT_OF_HOST_MEMORY);
+    fx_expect(device_copy(b, s.buffer, back),
+              fx_on_cuda() ? BH_OUT_OF_DEVICE_MEMORY : BH_OUT_OF_HOST_MEMORY);
     device_expect_ready(device_copy(b, s.buffer, back)); /* it is told again */
     expect_written(&s);
 }
@@ -259,7 +260,7 @@ TEST(memory_that_cannot_be_imported) {
     bh_kernel *square = fx_kernel(s.context, "square");
     bh_buffer *y = fx_words(s.context, 64, 0);
     device_expect_ready(write_it(&s));
-    const bh_verdict verdict = fx_expect(fx_square(b, square, s.buffer, y), BH_VULKAN);
+    const bh_verdict verdict = fx_expect(fx_square(b, square, s.buffer, y), fx_on_cuda() ? BH_CUDA : BH_VULKAN);
     BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
     BHT_EQ(verdict.worker_pid, reader);
     char maker[64];

@@ -66,6 +66,10 @@ bool bhi_cuda_buffer_register(const struct bhi_cuda_device *d, struct bhi_cuda_b
     if (result == CUDA_SUCCESS) {
         call = "cuMemHostGetDevicePointer";
         result = d->api.cuMemHostGetDevicePointer(&b->registered, b->reads, 0);
+        if (result != CUDA_SUCCESS) { /* or it could not be registered again */
+            b->registered = 0;
+            (void)d->api.cuMemHostUnregister(b->reads);
+        }
     }
     if (result != CUDA_SUCCESS) {
         bhi_error_cuda(error, &d->api, result, call);

@@ -74,7 +74,11 @@ static struct bhi_pci address_of(const struct bhi_cuda_api *api, CUdevice device
 static bool find_device(struct bhi_cuda_device *d, const struct bhi_backend_config *config,
                         struct bhi_error *error) {
     int count = 0;
-    (void)d->api.cuDeviceGetCount(&count);
+    const CUresult result = d->api.cuDeviceGetCount(&count);
+    if (result != CUDA_SUCCESS) {
+        bhi_error_cuda(error, &d->api, result, "cuDeviceGetCount");
+        return false;
+    }
     for (int i = 0; i < count; i++) {
         CUdevice device;
         if (d->api.cuDeviceGet(&device, i) != CUDA_SUCCESS) {

@@ -196,18 +196,23 @@ static void lose_before(struct flight *f, size_t place) {
     lost_before(&f->answers, place);
 }
 
+/* It could not be prepared. */
+static void refuse(struct flight *f, size_t place) {
+    if (f->answers.errors[place].status == BH_DEVICE_FAULT) {
+        lose_before(f, place);
+        return;
+    }
+    bhi_answer_bad(&f->answers, place);
+    f->answers.results[place].ended_ns = bhi_now_ns();
+}
+
 static void run_one(struct flight *f, size_t place) {
     struct bhi_cuda_backend *b = f->b;
     const struct bhi_lane_record *record = f->answers.records[place];
     struct bhi_error *error = &f->answers.errors[place];
     b->base.compiles = UINT64_MAX;
     if (!bhi_cuda_plan(b, record, error)) {
-        if (error->status == BH_DEVICE_FAULT) {
-            lose_before(f, place);
-            return;
-        }
-        bhi_answer_bad(&f->answers, place);
-        f->answers.results[place].ended_ns = bhi_now_ns();
+        refuse(f, place);
         return;
     }
     if (!bhi_record_has_work(record)) {
@@ -225,7 +230,7 @@ static void run_one(struct flight *f, size_t place) {
     }
     bhi_backend_compiled(&b->base);
     if (!joins && !bhi_cuda_access_fits(b, record) && !bhi_cuda_access_switch(b, error)) {
-        bhi_answer_bad(&f->answers, place);
+        refuse(f, place);
         return;
     }
     CUresult result = mark(f, record->seq);
