@@ -254,6 +254,84 @@ TEST(bad_images_are_refused) {
     }
 }
 
+/* A driver call that fails fails its record, and nothing after it: the same record runs then. */
+static CUresult failure;
+static struct bhi_cuda_api before;
+
+static CUresult fail(void) {
+    cuda()->device.api = before;
+    return failure;
+}
+static CUresult fail_load(CUmodule *a, const void *b, unsigned c, int *d, void **e) {
+    return fail();
+}
+static CUresult fail_pointer(CUdeviceptr *a, void *b, unsigned c) {
+    return fail();
+}
+static CUresult fail_access(CUdeviceptr a, size_t b, const CUmemAccessDesc *c, size_t d) {
+    return fail();
+}
+
+static void break_load(struct bhi_cuda_api *api) {
+    api->cuModuleLoadDataEx = fail_load;
+}
+static void break_pointer(struct bhi_cuda_api *api) {
+    api->cuMemHostGetDevicePointer = fail_pointer;
+}
+static void break_access(struct bhi_cuda_api *api) {
+    api->cuMemSetAccess = fail_access;
+}
+
+TEST(a_failing_call_fails_one_record) {
+    static void (*const breaks[])(struct bhi_cuda_api *) = {break_load, break_pointer,
+                                                            break_access};
+    static const struct {
+        CUresult result;
+        bh_status status;
+    } rows[] = {{CUDA_ERROR_OUT_OF_MEMORY, BH_OUT_OF_DEVICE_MEMORY}, {CUDA_ERROR_UNKNOWN, BH_CUDA}};
+    for (size_t i = 0; i < BHT_COUNT(breaks); i++) {
+        for (size_t row = 0; row < BHT_COUNT(rows); row++) {
+            rig_open_usual();
+            rig_add_kernel(ADD);
+            uint32_t *from = rig_buffer(1, 4096), *to = rig_buffer(2, 4096);
+            rig_make(3, 4096);
+            from[0] = 1;
+            before = cuda()->device.api;
+            failure = rows[row].result;
+            breaks[i](&cuda()->device.api);
+            rig_begin();
+            rig_add(ADD, 1, 3, 1);
+            rig_run_fails(rows[row].status, breaks[i] == break_access ? BHI_NO_COMMAND : 0,
+                          "CUDA_ERROR_");
+            rig_begin();
+            rig_add(ADD, 1, 3, 1);
+            rig_copy(3, 0, 2, 0, 4096);
+            rig_run_ok();
+            BHT_EQ(to[0], 2);
+        }
+    }
+}
+
+/* A fault that any call reports is the end of the context, and of this worker. */
+TEST(a_fault_that_a_call_reports_loses_the_device) {
+    static void (*const breaks[])(struct bhi_cuda_api *) = {break_load, break_pointer,
+                                                            break_access};
+    for (size_t i = 0; i < BHT_COUNT(breaks); i++) {
+        rig_open_usual();
+        rig_add_kernel(ADD);
+        rig_buffer(1, 4096);
+        rig_make(3, 4096);
+        before = cuda()->device.api;
+        failure = CUDA_ERROR_ILLEGAL_ADDRESS;
+        breaks[i](&cuda()->device.api);
+        rig_begin();
+        rig_add(ADD, 1, 3, 1);
+        BHT_TRUE(!rig_run());
+        BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
+        BHT_EQ(rig.results[0].executed, BH_EXECUTED_NO);
+    }
+}
+
 /* The supervisor lets neither come here once it knows the driver. */
 TEST(what_is_for_vulkan) {
     rig.format = BHI_KERNEL_SPIRV;

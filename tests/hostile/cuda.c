@@ -4,6 +4,8 @@
 
 #include "worker/cuda/backend.h"
 
+#include <bulkhead/bulkhead.h>
+
 static struct {
     bool making, importing; /* device memory */
     CUresult broken;        /* the context is, as by a kernel: every call answers that */
@@ -99,6 +101,18 @@ WRAP(const char *, bhi_cuda_find, struct bhi_cuda_api *api, bhi_cuda_entry entry
     return NULL;
 }
 
+/* -- buffers ---------------------------------------------------------------------------------- */
+
+WRAP(struct bhi_cuda_buffer *, bhi_cuda_buffer_attach, uint64_t id, int fd, uint64_t size,
+     enum bhi_attach access) {
+    const bool fails = lies(attach);
+    struct bhi_cuda_buffer *buffer = __real_bhi_cuda_buffer_attach(id, fd, size, access);
+    if (buffer && fails) {
+        BHI_ERROR(&buffer->error, BH_REASON_HOST_MEMORY, "a buffer");
+    }
+    return buffer;
+}
+
 /* -- device memory ---------------------------------------------------------------------------- */
 
 WRAP(struct bhi_cuda_buffer *, bhi_cuda_buffer_make, const struct bhi_cuda_device *device,
@@ -145,7 +159,12 @@ WRAP(CUresult, bhi_cuda_buffer_clear, const struct bhi_cuda_device *device,
     return result;
 }
 
-/* -- records ---------------------------------------------------------------------------------- */
+/* -- kernels and records ---------------------------------------------------------------------- */
+
+WRAP(struct bhi_cuda_kernel *, bhi_cuda_kernel_new, const struct bhi_msg_kernel_create *info,
+     const void *code) {
+    return lies(kernel_create) ? NULL : __real_bhi_cuda_kernel_new(info, code);
+}
 
 WRAP(bool, bhi_cuda_kernel_load, const struct bhi_cuda_device *device,
      struct bhi_cuda_kernel *kernel, struct bhi_error *error) {

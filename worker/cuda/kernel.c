@@ -159,10 +159,14 @@ bool bhi_cuda_kernel_load(const struct bhi_cuda_device *d, struct bhi_cuda_kerne
         (void)d->api.cuModuleUnload(k->module);
         k->module = NULL;
     }
-    if (k->error.status != BH_OK) {
+    const bh_status status = k->error.status;
+    if (status != BH_OK) {
         *error = k->error;
     }
-    return k->error.status == BH_OK;
+    if (status != BH_INVALID_KERNEL && status != BH_COMPILE_FAILED && status != BH_LIMIT_EXCEEDED) {
+        k->error.status = BH_OK; /* it is not the kernel's: the next use tries again */
+    }
+    return status == BH_OK;
 }
 
 static bool too_many(struct bhi_error *error, const char *what, uint64_t value, uint64_t limit,

@@ -15,7 +15,7 @@ struct bhi_cuda_kernel {
     char name[64], entry[256]; /* |name| is the caller's, for messages */
     uint8_t *image;            /* with a NUL behind it, as PTX needs */
     size_t image_bytes;
-    struct bhi_error error; /* why it cannot be loaded; kept for all later uses */
+    struct bhi_error error; /* why it can never be loaded */
     CUmodule module;        /* NULL: not loaded yet */
     CUfunction function;
     struct bhi_cuda_parameter {
