@@ -1,6 +1,13 @@
 /* What only the CUDA backend does: C1 to C3 (docs/cuda.md), images, parameters, faults. */
 #include "rig_cuda.h"
 
+#include "add.cubin.h"
+#include "other_arch.cubin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+
 BHT_AT_START(bht_around(rig_open_usual, NULL))
 
 enum { ADD = 1, WILD, SUM };
@@ -224,6 +231,26 @@ TEST(dynamic_shared_memory) {
     rig_run_fails(BH_LIMIT_EXCEEDED, 0, "bytes of shared memory: 1048576");
 }
 
+/* Each time. */
+static void refused_image(const void *image, size_t size, bh_status status, const char *text) {
+    rig_kernel_entry(1, image, size, "add", NULL, 0);
+    for (int twice = 0; twice < 2; twice++) {
+        rig_begin();
+        rig_prepare(1);
+        rig_run_fails(status, 0, text);
+    }
+}
+
+/* A program of this machine's; returns how many bytes it has. */
+static size_t read_program(unsigned char *out, size_t size) {
+    FILE *file = fopen(BHT_FAKE_CUDA, "re");
+    BHT_TRUE(file);
+    const size_t bytes = fread(out, 1, size, file);
+    BHT_TRUE(bytes > 0 && bytes < size && feof(file));
+    BHT_EQ(fclose(file), 0);
+    return bytes;
+}
+
 TEST(bad_images_are_refused) {
     static const char newer[] = ".version 99.0\n.target sm_60\n.address_size 64\n";
     static const char nonsense[] = ".version 6.0\n.target sm_60\n.address_size 64\nhello\n";
@@ -244,14 +271,116 @@ TEST(bad_images_are_refused) {
         {binary, sizeof binary, "neither PTX text, a cubin nor a fat binary"},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        rig_kernel_entry(1, (const uint32_t *)(const void *)cases[i].image, cases[i].size, "add",
-                         NULL, 0);
-        for (int twice = 0; twice < 2; twice++) { /* the error is kept */
-            rig_begin();
-            rig_prepare(1);
-            rig_run_fails(BH_INVALID_KERNEL, 0, cases[i].text);
+        refused_image(cases[i].image, cases[i].size, BH_INVALID_KERNEL, cases[i].text);
+    }
+}
+
+/* What only the driver sees, as the fake one answers. Nothing of it is left on the device. */
+TEST(images_that_the_driver_refuses) {
+    static const char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
+                              ".entry add(.u64 x, .u64 y, .u32 c, .u32 count) { ret; }\n";
+    static const char later[] = ".version 6.0\n.target sm_120\n.address_size 64\n";
+    static unsigned char fatbin[16 + sizeof fake_cubin_add] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0};
+    static unsigned char program[1 << 20];
+    const struct {
+        const void *image;
+        size_t size;
+        const char *ptx_result; /* what the driver answers for any PTX; NULL: what it should */
+        bh_status status;
+        const char *text;
+    } rows[] = {
+        {fake_cubin_other_arch, sizeof fake_cubin_other_arch, NULL, BH_INVALID_KERNEL,
+         "no code for this GPU's architecture, and no PTX (CUDA_ERROR_NO_BINARY_FOR_GPU)"},
+        {fake_cubin_add, sizeof fake_cubin_add / 2, NULL, BH_INVALID_KERNEL, "cut short"},
+        {fake_cubin_add, sizeof fake_cubin_add - 1, NULL, BH_INVALID_KERNEL, "cut short"},
+        {fatbin, sizeof fatbin - 1, NULL, BH_INVALID_KERNEL, "its fat binary is cut short"},
+        {program, read_program(program, sizeof program), NULL, BH_INVALID_KERNEL,
+         "it is no image that this driver reads (CUDA_ERROR_INVALID_IMAGE)"},
+        {later, sizeof later, NULL, BH_INVALID_KERNEL, "its PTX is not valid (CUDA_ERROR_INVALID"},
+        {ptx, sizeof ptx, "221", BH_COMPILE_FAILED, "libnvidia-ptxjitcompiler) is not there"},
+        {ptx, sizeof ptx, "222", BH_INVALID_KERNEL, "its PTX is newer than this driver"},
+        {ptx, sizeof ptx, "223", BH_CUDA, "CUDA_ERROR_JIT_COMPILATION_DISABLED"},
+    };
+    size_t free_before, free_after, total;
+    if (!rig_cuda_is_fake()) {
+        return;
+    }
+    memcpy(fatbin + 8, &(uint64_t){sizeof fake_cubin_add}, sizeof(uint64_t));
+    memcpy(fatbin + 16, fake_cubin_add, sizeof fake_cubin_add);
+    rig_buffer(1, 1024);
+    rig_make(3, 1024);
+    BHT_EQ(cuda()->device.api.cuMemGetInfo(&free_before, &total), CUDA_SUCCESS);
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        if (rows[i].ptx_result) {
+            setenv("FAKE_CUDA_PTX", rows[i].ptx_result, 1);
+        }
+        refused_image(rows[i].image, rows[i].size, rows[i].status, rows[i].text);
+        unsetenv("FAKE_CUDA_PTX");
+        rig_kernel_entry(1, (const uint32_t *)(const void *)fatbin, sizeof fatbin, "add", NULL, 0);
+        rig_begin();
+        rig_add(1, 1, 3, 1); /* and whole it runs */
+        rig_run_ok();
+        BHT_EQ(cuda()->device.api.cuMemGetInfo(&free_after, &total), CUDA_SUCCESS);
+        BHT_EQ(free_after, free_before);
+    }
+}
+
+/* -- what keeps it from starting -------------------------------------------------------------- */
+
+/* |missing|: a node of those that a GPU has here; a folder cannot be opened as one. */
+static void make_dev(const char *missing) {
+    static const char *const nodes[] = {"nvidiactl", "nvidia-uvm", "nvidia0"};
+    BHT_EQ(mount("dev", "/dev", "tmpfs", 0, "mode=0755"), 0);
+    for (size_t i = 0; i < BHT_COUNT(nodes); i++) {
+        if (strcmp(nodes[i], missing) == 0) {
+            bht_put("", "/dev/%s/a", nodes[i]);
+        } else {
+            bht_put("", "/dev/%s", nodes[i]);
         }
     }
+}
+
+static void does_not_start(const char *init, const char *words) {
+    const struct bhi_backend_config config = {.entry = rig_entry()};
+    struct bhi_error error = {0};
+    struct bhi_cuda_api api;
+    if (!rig_cuda_is_fake()) {
+        return;
+    }
+    setenv("FAKE_CUDA_INIT", init, 1);
+    BHT_TRUE(!bhi_cuda_load(&api, &config, &error));
+    BHT_EQ(error.status, BH_NO_DEVICE);
+    if (!strstr(bhi_error_line(&error), words)) {
+        BHT_FAIL("\"%s\" does not have \"%s\"", bhi_error_line(&error), words);
+    }
+}
+
+TEST(a_node_that_cannot_be_opened_is_named) {
+    static const struct {
+        const char *missing, *init, *words;
+    } rows[] = {
+        {"nvidiactl", "100", "(100): /dev/nvidiactl: Is a directory"},
+        {"nvidia-uvm", "999", "(999): /dev/nvidia-uvm: Is a directory"},
+        {"nvidia0", "100", "(100): /dev/nvidia0: Is a directory"},
+        {"", "100", "(100): it sees no GPU"},
+        {"", "999", "(999): the driver says no more"},
+        {"nvidia-uvm", "803", "(803): libcuda.so.1 does not belong"},
+    };
+    BHT_TRUE(bht_own_mounts());
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        make_dev(rows[i].missing);
+        does_not_start(rows[i].init, rows[i].words);
+        BHT_EQ(umount2("/dev", MNT_DETACH), 0);
+    }
+}
+
+TEST(instances_of_mig_are_named) {
+    BHT_TRUE(bht_own_mounts());
+    make_dev("");
+    BHT_EQ(mount("driver", "/proc/driver", "tmpfs", 0, "mode=0755"), 0);
+    bht_put("", "/proc/driver/nvidia/capabilities/gpu1/mig/gi3/access");
+    does_not_start("100", "(100): a GPU is divided by MIG");
+    does_not_start("999", "(999): the driver says no more");
 }
 
 /* A driver call that fails fails its record, and nothing after it: the same record runs then. */

@@ -26,12 +26,27 @@ static void free_context(CUcontext context) {
     }
 }
 
+/* In exclusive-process mode (3) one process, whose end nobody notices; in prohibited mode (2) none. */
+static bool lets_in(void) {
+    uint32_t nobody = 0;
+    switch (fake_setting("FAKE_CUDA_MODE", 0)) {
+    case 2:
+        return false;
+    case 3:
+        return !fake_latches ||
+               __atomic_compare_exchange_n(&fake_latches[FAKE_CUDA_LATCHES - 1], &nobody, 1, false,
+                                           __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    default:
+        return true;
+    }
+}
+
 CUresult fake_cuCtxCreate(CUcontext *out, unsigned flags, CUdevice device) {
-    enum { KNOWN_FLAGS = 0xff, PROHIBITED = 2 };
+    enum { KNOWN_FLAGS = 0xff };
     FAKE_ENTER_DRIVER();
     FAKE_REQUIRE(out && (flags & ~(unsigned)KNOWN_FLAGS) == 0, INVALID_VALUE);
-    FAKE_REQUIRE(fake_is_device(device) && fake_setting("FAKE_CUDA_MODE", 0) != PROHIBITED,
-                 INVALID_DEVICE);
+    FAKE_REQUIRE(fake_is_device(device), INVALID_DEVICE);
+    FAKE_REQUIRE(lets_in(), DEVICE_UNAVAILABLE);
     CUcontext context = calloc(1, sizeof *context);
     FAKE_REQUIRE(context, OUT_OF_MEMORY);
     pthread_cond_init(&context->work, NULL);

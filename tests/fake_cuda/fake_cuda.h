@@ -6,7 +6,8 @@
  *   FAKE_CUDA_INIT       what cuInit() returns (0)
  *   FAKE_CUDA_DEVICES    how many there are (1)
  *   FAKE_CUDA_MEMORY     bytes of each (8 GiB)
- *   FAKE_CUDA_MODE       its compute mode (0); 2 lets nobody in
+ *   FAKE_CUDA_MODE       its compute mode (0); 2 lets nobody in, 3 the first process that comes
+ *   FAKE_CUDA_PTX        what loading PTX returns (0)
  *   FAKE_CUDA_READ_ONLY  0: no read-only registration of host memory (1)
  *
  * After cuCtxCreate() the driver opens no file and makes few system calls, as a worker's filter wants it:

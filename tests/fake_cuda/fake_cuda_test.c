@@ -194,7 +194,7 @@ TEST(fake_cuda_is_what_its_environment_says) {
     setenv("FAKE_CUDA_MODE", "2", 1);
     OK(cu.cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, 1));
     BHT_EQ(value, 2);
-    BHT_EQ(cu.cuCtxCreate(&made, 0, 1), CUDA_ERROR_INVALID_DEVICE);
+    BHT_EQ(cu.cuCtxCreate(&made, 0, 1), CUDA_ERROR_DEVICE_UNAVAILABLE);
     BHT_EQ(cu.cuDeviceGet(&value, 2), CUDA_ERROR_INVALID_DEVICE);
 }
 
@@ -768,7 +768,7 @@ TEST_WITH(fake_cuda_is_a_library, 0, BHT_ALLOW_MAPPINGS) {
     OK(cu.cuInit(0));
     OK(cu.cuDeviceTotalMem(&bytes, 0));
     BHT_EQ(bytes, BLOCK);
-    BHT_EQ(cu.cuCtxCreate(&context, 0, 0), CUDA_ERROR_INVALID_DEVICE);
+    BHT_EQ(cu.cuCtxCreate(&context, 0, 0), CUDA_ERROR_DEVICE_UNAVAILABLE);
     setenv("FAKE_CUDA_MODE", "0", 1); /* it comes first */
     OK(cu.cuCtxCreate(&context, 0, 0));
     OK(LAUNCH(LOAD(wild_write), 1, 1, 0, &(uint64_t){16}, &(uint32_t){1}));

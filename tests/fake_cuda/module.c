@@ -137,6 +137,7 @@ static CUresult load(CUmodule module, const char *image, char *log, size_t log_b
     if (!*first || !strchr("./ \t\r\n", *first)) {
         return fake_module_add_image(module, image);
     }
+    FAKE_CHECK((CUresult)fake_setting("FAKE_CUDA_PTX", CUDA_SUCCESS));
     text = (struct text){image, malloc(TEXT_BYTES), TEXT_BYTES, false};
     FAKE_REQUIRE(text.out, OUT_OF_MEMORY);
     fake_guard(run_read_text, &text);

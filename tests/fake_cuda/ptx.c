@@ -4,13 +4,15 @@
  *     .target sm_90
  *     .entry scale(.u64, .u64, .f32, .u32) .body saxpy
  *
- * or as a compiler writes it, with code in braces: that is not read, the entry's name chooses. */
+ * or as a compiler writes it, with code in braces: that is not read, the entry's name chooses. To compile
+ * "takes_minutes" does not end. */
 #include "fake_cuda.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "add.cubin.h"
 #include "assert.cubin.h"
@@ -146,6 +148,9 @@ static CUresult read_entry(struct reader *reader) {
             depth += strcmp(reader->token, "{") == 0;
             depth -= strcmp(reader->token, "}") == 0;
         }
+    }
+    while (strcmp(name, "takes_minutes") == 0) {
+        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
     }
     FAKE_CHECK(add_body(reader->module, body, name, sizes, count));
     next(reader);

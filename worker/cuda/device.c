@@ -5,8 +5,12 @@
 #include "worker/cuda/result.h"
 
 #include <bulkhead/bulkhead.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NVIDIA       0x10deu
 #define DISCRETE_GPU 2u /* VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU */
@@ -15,21 +19,85 @@
 #define PRINTF_BYTES 65536u
 #define HEAP_BYTES   65536u
 
+#define MOST_GPUS    16
+#define CAUSE_BYTES  96
+
 /* -- the driver ------------------------------------------------------------------------------- */
 
-/* Why CUDA does not begin, where its name of the error says little. */
-static const char *cause(CUresult result) {
+/* Is a GPU divided into instances (MIG)? */
+static bool is_divided(void) {
+    bool found = false;
+    for (int gpu = 0; gpu < MOST_GPUS && !found; gpu++) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/driver/nvidia/capabilities/gpu%d/mig", gpu);
+        DIR *instances = opendir(path);
+        const struct dirent *entry;
+        while (instances && !found && (entry = readdir(instances))) {
+            found = strncmp(entry->d_name, "gi", 2) == 0;
+        }
+        if (instances) {
+            closedir(instances);
+        }
+    }
+    return found;
+}
+
+/* Returns 0, or an errno, with its words. */
+static int try_to_open(const char *node, char out[CAUSE_BYTES]) {
+    const int fd = open(node, O_RDWR | O_CLOEXEC);
+    const int err = fd < 0 ? errno : 0;
+    if (err == 0) {
+        close(fd);
+    } else {
+        snprintf(out, CAUSE_BYTES, "%s: %s", node, strerror(err));
+    }
+    return err;
+}
+
+/* Which of the nodes that CUDA begins with cannot be opened? Of several GPUs a worker has one node. */
+static bool find_shut_node(char out[CAUSE_BYTES]) {
+    if (try_to_open("/dev/nvidiactl", out) != 0 || try_to_open("/dev/nvidia-uvm", out) != 0) {
+        return true;
+    }
+    bool shut = false;
+    for (int gpu = 0; gpu < MOST_GPUS; gpu++) {
+        char node[32], why[CAUSE_BYTES];
+        snprintf(node, sizeof node, "/dev/nvidia%d", gpu);
+        const int err = try_to_open(node, why);
+        if (err == 0) {
+            return false;
+        }
+        if (err != ENOENT && !shut) {
+            shut = true;
+            memcpy(out, why, CAUSE_BYTES);
+        }
+    }
+    return shut;
+}
+
+/* Why CUDA does not begin, where its name of the error says little; NULL: it may be another one later. */
+static const char *cause(CUresult result, char out[CAUSE_BYTES]) {
+    const bool no_device = result == CUDA_ERROR_NO_DEVICE;
+    if (no_device && is_divided()) {
+        return "a GPU is divided by MIG, and workers reach no instance of one";
+    }
+    if ((no_device || result == CUDA_ERROR_UNKNOWN) && find_shut_node(out)) {
+        return out;
+    }
     switch (result) {
     case CUDA_ERROR_NO_DEVICE:
-        return ": it sees no GPU";
+        return "it sees no GPU";
     case CUDA_ERROR_OPERATING_SYSTEM:
-        return ": the system refuses it /proc or a device node";
+        return "the system refuses it /proc or a device node";
+    case CUDA_ERROR_SYSTEM_NOT_READY:
+        return "the GPUs are not set up yet: where NVSwitches connect them, nvidia-fabricmanager "
+               "does it";
     case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
-        return ": libcuda.so.1 does not belong to the loaded kernel module";
+        return "libcuda.so.1 does not belong to the loaded kernel module";
     case CUDA_ERROR_UNKNOWN:
-        return ": /dev/nvidia-uvm is missing, or cannot be opened";
+        return "the driver says no more; the kernel's log may";
     default:
-        return NULL; /* it may be another one later */
+        return NULL;
     }
 }
 
@@ -45,11 +113,12 @@ bool bhi_cuda_load(struct bhi_cuda_api *api, const struct bhi_backend_config *co
     }
     const CUresult result = api->cuInit(0);
     if (result != CUDA_SUCCESS) {
-        const char *why = cause(result);
+        char text[CAUSE_BYTES];
+        const char *why = cause(result, text);
         BHI_ERROR(error, BH_REASON_NONE, .status = why ? BH_NO_DEVICE : BH_CUDA,
                   .value = (uint64_t)result,
-                  .text = BHI_SAY("cuInit: %s (%d)%s", bhi_cuda_name(api, result), (int)result,
-                                  why ? why : ""));
+                  .text = BHI_SAY("cuInit: %s (%d)%s%s", bhi_cuda_name(api, result), (int)result,
+                                  why ? ": " : "", why ? why : ""));
         return false;
     }
     return true;
@@ -167,8 +236,9 @@ bool bhi_cuda_device_init(struct bhi_cuda_device *d, const struct bhi_backend_co
     const char *call;
     const CUresult result = create(d, &call);
     if (result != CUDA_SUCCESS) {
-        static const char *const modes[] = {"", "", " (the GPU's compute mode is prohibited)",
-                                            " (the GPU's compute mode is exclusive-process)"};
+        static const char *const modes[] = {
+            "", "", " (the GPU's compute mode is prohibited)",
+            " (the GPU's compute mode is exclusive-process: it takes one worker, or another process)"};
         const uint32_t mode = ask(&d->api, d->device, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE);
         bhi_error_cuda(error, &d->api, result, call);
         BHI_ERROR_APPEND(error, "%s", mode < 4 ? modes[mode] : "");
