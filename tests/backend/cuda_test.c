@@ -461,6 +461,41 @@ TEST(a_fault_that_a_call_reports_loses_the_device) {
     }
 }
 
+/* There is no room for a buffer, or for the stage of one in the host: its record says how much was asked
+ * for, nothing is left on the device, and when there is room the same record runs. */
+TEST(a_full_device_is_told_in_bytes) {
+    enum { BYTES = 8 << 20 };
+    size_t free_before, free_after, total;
+    if (!rig_cuda_is_fake()) {
+        return;
+    }
+    uint32_t *host = rig_buffer(1, BYTES);
+    for (uint64_t id = 1; id <= 2; id++) {
+        setenv("FAKE_CUDA_MEMORY", "0x600000", 1);
+        BHT_EQ(cuda()->device.api.cuMemGetInfo(&free_before, &total), CUDA_SUCCESS);
+        for (int twice = 0; twice < 2; twice++) {
+            if (id == 2) {
+                BHT_EQ(bhi_backend_make(rig.backend, id, BYTES), -1);
+                BHT_TRUE(bhi_backend_is_full(rig.backend, id));
+            }
+            rig_begin();
+            rig_fill(id, 0, BYTES, 7);
+            rig_run_fails(BH_OUT_OF_DEVICE_MEMORY, 0,
+                          "8388608 bytes of device memory were asked for; the device has ");
+        }
+        BHT_EQ(cuda()->device.api.cuMemGetInfo(&free_after, &total), CUDA_SUCCESS);
+        BHT_EQ(free_after, free_before);
+        unsetenv("FAKE_CUDA_MEMORY");
+        if (id == 2) {
+            rig_make(id, BYTES);
+        }
+        rig_begin();
+        rig_fill(id, 0, BYTES, 7);
+        rig_run_ok();
+    }
+    BHT_EQ(host[BYTES / 4 - 1], 7);
+}
+
 /* The supervisor lets neither come here once it knows the driver. */
 TEST(what_is_for_vulkan) {
     rig.format = BHI_KERNEL_SPIRV;

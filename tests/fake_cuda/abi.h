@@ -24,8 +24,8 @@ struct fake_cuda_thread {
     struct fake_cuda_dim threadIdx, blockIdx, blockDim, gridDim;
     void *shared; /* noise at the beginning of each block: static bytes first, then dynamic ones */
     uint32_t shared_bytes;
-    void (*fail)(int error); /* ends the launch with that CUresult; does not return */
-    void (*pause)(void);     /* for loops: does not return once the context is destroyed */
+    void (*fail)(int error);    /* ends the launch with that CUresult; does not return */
+    void (*pause)(void);        /* for loops: does not return once the context is destroyed */
     volatile uint32_t *latches; /* words that a test has, too; or NULL */
 };
 

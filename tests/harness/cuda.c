@@ -81,7 +81,8 @@ bh_kernel *cuda_kernel(bh_context *context, const char *name, const bh_kernel_op
 }
 
 /* Not mapped: tests count mappings. */
-static void access_latch(size_t word, uint32_t *value, ssize_t (*call)(int, void *, size_t, off_t)) {
+static void access_latch(size_t word, uint32_t *value,
+                         ssize_t (*call)(int, void *, size_t, off_t)) {
     const int fd = open(latch_path, O_RDWR | O_CLOEXEC);
     BHT_GE(fd, 0);
     BHT_EQ(call(fd, value, sizeof *value, (off_t)(word * sizeof *value)), sizeof *value);

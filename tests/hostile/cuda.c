@@ -84,8 +84,7 @@ static CUresult failure(void) {
 BREAKABLE(WRAPPER)
 
 static CUresult break_cuStreamQuery(CUstream stream) {
-    const CUresult result =
-        cuda.broken != CUDA_SUCCESS ? cuda.broken : real.cuStreamQuery(stream);
+    const CUresult result = cuda.broken != CUDA_SUCCESS ? cuda.broken : real.cuStreamQuery(stream);
     return result == CUDA_SUCCESS && lies(waited) ? CUDA_ERROR_UNKNOWN : result;
 }
 
@@ -172,8 +171,8 @@ WRAP(bool, bhi_cuda_kernel_load, const struct bhi_cuda_device *device,
     return __real_bhi_cuda_kernel_load(device, kernel, error);
 }
 
-WRAP(bool, bhi_cuda_enqueue, struct bhi_cuda_backend *backend,
-     const struct bhi_lane_record *record, struct bhi_error *error) {
+WRAP(bool, bhi_cuda_enqueue, struct bhi_cuda_backend *backend, const struct bhi_lane_record *record,
+     struct bhi_error *error) {
     const bool good = __real_bhi_cuda_enqueue(backend, record, error);
     if (good) {
         passes(submitted);

@@ -67,7 +67,8 @@ TEST(what_is_missing_is_said) {
     } rows[] = {
         {"FAKE_CUDA_INIT=100\n", "cuda", "CUDA_ERROR_NO_DEVICE (100): ", false},
         {"FAKE_CUDA_INIT=304\n", "cuda", "(304): the system refuses it /proc", false},
-        {"FAKE_CUDA_INIT=802\n", "cuda", "CUDA_ERROR_SYSTEM_NOT_READY (802): the GPUs are not", false},
+        {"FAKE_CUDA_INIT=802\n", "cuda", "CUDA_ERROR_SYSTEM_NOT_READY (802): the GPUs are not",
+         false},
         {"FAKE_CUDA_INIT=803\n", "cuda", "does not belong to the loaded kernel module", false},
         {"FAKE_CUDA_INIT=999\n", "cuda", "CUDA_ERROR_UNKNOWN (999): /dev/nvidia", true},
         {"FAKE_CUDA_MODE=2\n", "cuda", "DEVICE_UNAVAILABLE (the GPU's compute mode is prohibited)",
@@ -117,8 +118,8 @@ TEST(an_exclusive_gpu_takes_one_worker) {
 
 /* An instance of MIG is named by a text, a device by its number. */
 TEST(a_name_that_is_no_number) {
-    static const char *const names[] = {"cuda:MIG-3c2e6a4b-0000-0000-0000-000000000000", "cuda:",
-                                        "cuda:-1", "cuda:1x"};
+    static const char *const names[] = {"cuda:MIG-3c2e6a4b-0000-0000-0000-000000000000",
+                                        "cuda:", "cuda:-1", "cuda:1x"};
     bh_context *context = fx_context(NULL);
     for (size_t i = 0; i < BHT_COUNT(names); i++) {
         bh_stream_options options = fx_stream_options();
@@ -200,7 +201,19 @@ TEST(a_compile_that_takes_minutes) {
 /* Each is refused by itself, before anything of it runs: the output is poisoned until it is written again,
  * and the worker stays. */
 TEST(launches_that_do_not_fit) {
-    enum change { BLOCK_X, BLOCK_Z, THREADS, NO_BLOCK, SHARED, GRID_Y, FEWER, MORE, NO_POINTER, TWICE };
+    enum change {
+        BLOCK_X,
+        BLOCK_Z,
+        THREADS,
+        NO_BLOCK,
+        SHARED,
+        GRID_Y,
+        NO_GRID,
+        FEWER,
+        MORE,
+        NO_POINTER,
+        TWICE
+    };
     static const struct {
         enum change change;
         bh_status status;
@@ -212,10 +225,11 @@ TEST(launches_that_do_not_fit) {
         {NO_BLOCK, BH_INVALID_ARGUMENT, "kernel \"add\" is a CUDA kernel: a launch says how many"},
         {SHARED, BH_LIMIT_EXCEEDED, "bytes of shared memory: 1048576"},
         {GRID_Y, BH_LIMIT_EXCEEDED, "65536"},
+        {NO_GRID, BH_INVALID_ARGUMENT, "groups"},
         {FEWER, BH_BINDING_MISMATCH, "takes 8 bytes"},
         {MORE, BH_BINDING_MISMATCH, "takes 8 bytes"},
         {NO_POINTER, BH_BINDING_MISMATCH, "parameter 2"},
-        {TWICE, BH_INVALID_ARGUMENT, ""},
+        {TWICE, BH_INVALID_ARGUMENT, "twice"},
     };
     fx_cuda_install("");
     bh_context *context = fx_context(NULL);
@@ -229,16 +243,39 @@ TEST(launches_that_do_not_fit) {
         bh_dispatch what = adding(add, bindings);
         memcpy(what.block, (const uint32_t[]){64, 1, 1}, sizeof what.block);
         switch (rows[i].change) {
-        case BLOCK_X: what.block[0] = 2048; break;
-        case BLOCK_Z: what.block[2] = 65; break;
-        case THREADS: what.block[0] = 1024, what.block[1] = 2; break;
-        case NO_BLOCK: what.block[1] = 0; break;
-        case SHARED: what.shared_bytes = 1u << 20; break;
-        case GRID_Y: what.groups[1] = 65536; break;
-        case FEWER: what.push_size = 4; break;
-        case MORE: what.push = push, what.push_size = sizeof push; break;
-        case NO_POINTER: bindings[1].binding = 2; break;
-        case TWICE: bindings[1].binding = 0; break;
+        case BLOCK_X:
+            what.block[0] = 2048;
+            break;
+        case BLOCK_Z:
+            what.block[2] = 65;
+            break;
+        case THREADS:
+            what.block[0] = 1024, what.block[1] = 2;
+            break;
+        case NO_BLOCK:
+            what.block[1] = 0;
+            break;
+        case SHARED:
+            what.shared_bytes = 1u << 20;
+            break;
+        case GRID_Y:
+            what.groups[1] = 65536;
+            break;
+        case NO_GRID:
+            what.groups[2] = 0;
+            break;
+        case FEWER:
+            what.push_size = 4;
+            break;
+        case MORE:
+            what.push = push, what.push_size = sizeof push;
+            break;
+        case NO_POINTER:
+            bindings[1].binding = 2;
+            break;
+        case TWICE:
+            bindings[1].binding = 0;
+            break;
         }
         const bh_command command = {.type = BH_COMMAND_DISPATCH, .dispatch = what};
         const bh_submit_info info = {

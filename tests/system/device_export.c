@@ -260,7 +260,8 @@ TEST(memory_that_cannot_be_imported) {
     bh_kernel *square = fx_kernel(s.context, "square");
     bh_buffer *y = fx_words(s.context, 64, 0);
     device_expect_ready(write_it(&s));
-    const bh_verdict verdict = fx_expect(fx_square(b, square, s.buffer, y), fx_on_cuda() ? BH_CUDA : BH_VULKAN);
+    const bh_verdict verdict =
+        fx_expect(fx_square(b, square, s.buffer, y), fx_on_cuda() ? BH_CUDA : BH_VULKAN);
     BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
     BHT_EQ(verdict.worker_pid, reader);
     char maker[64];

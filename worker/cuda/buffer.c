@@ -77,6 +77,17 @@ bool bhi_cuda_buffer_register(const struct bhi_cuda_device *d, struct bhi_cuda_b
     return result == CUDA_SUCCESS;
 }
 
+/* Says how much there is. */
+static void say_sizes(const struct bhi_cuda_device *d, uint64_t bytes, struct bhi_error *error) {
+    size_t available = 0, total = 0;
+    char text[32] = "";
+    if (d->api.cuMemGetInfo(&available, &total) == CUDA_SUCCESS) {
+        bhi_format(text, sizeof text, "%zu", available);
+    }
+    BHI_ERROR(error, BH_REASON_DEVICE_HEAP, NULL, .value = bytes, .limit = total,
+              .text = text[0] != '\0' ? text : NULL);
+}
+
 bool bhi_cuda_buffer_stage(const struct bhi_cuda_device *d, struct bhi_cuda_buffer *b,
                            struct bhi_error *error) {
     const char *call;
@@ -85,7 +96,9 @@ bool bhi_cuda_buffer_stage(const struct bhi_cuda_device *d, struct bhi_cuda_buff
     }
     const CUresult result =
         bhi_cuda_memory_make(d, &b->memory, b->size > 0 ? b->size : 1, -1, &call);
-    if (result != CUDA_SUCCESS) {
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        say_sizes(d, b->size, error);
+    } else if (result != CUDA_SUCCESS) {
         bhi_error_cuda(error, &d->api, result, call);
     }
     return result == CUDA_SUCCESS;
@@ -111,17 +124,6 @@ CUresult bhi_cuda_buffer_clear(const struct bhi_cuda_device *d, struct bhi_cuda_
         result = bhi_cuda_memory_allow(d, &b->memory, false);
     }
     return result;
-}
-
-/* Says how much there is. */
-static void say_sizes(const struct bhi_cuda_device *d, uint64_t bytes, struct bhi_error *error) {
-    size_t available = 0, total = 0;
-    char text[32] = "";
-    if (d->api.cuMemGetInfo(&available, &total) == CUDA_SUCCESS) {
-        bhi_format(text, sizeof text, "%zu", available);
-    }
-    BHI_ERROR(error, BH_REASON_DEVICE_HEAP, NULL, .value = bytes, .limit = total,
-              .text = text[0] != '\0' ? text : NULL);
 }
 
 struct bhi_cuda_buffer *bhi_cuda_buffer_make(const struct bhi_cuda_device *d, uint64_t id,

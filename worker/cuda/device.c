@@ -19,8 +19,8 @@
 #define PRINTF_BYTES 65536u
 #define HEAP_BYTES   65536u
 
-#define MOST_GPUS    16
-#define CAUSE_BYTES  96
+#define MOST_GPUS   16
+#define CAUSE_BYTES 96
 
 /* -- the driver ------------------------------------------------------------------------------- */
 
@@ -236,9 +236,9 @@ bool bhi_cuda_device_init(struct bhi_cuda_device *d, const struct bhi_backend_co
     const char *call;
     const CUresult result = create(d, &call);
     if (result != CUDA_SUCCESS) {
-        static const char *const modes[] = {
-            "", "", " (the GPU's compute mode is prohibited)",
-            " (the GPU's compute mode is exclusive-process: it takes one worker, or another process)"};
+        static const char *const modes[] = {"", "", " (the GPU's compute mode is prohibited)",
+                                            " (the GPU's compute mode is exclusive-process: it "
+                                            "takes one worker, or another process)"};
         const uint32_t mode = ask(&d->api, d->device, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE);
         bhi_error_cuda(error, &d->api, result, call);
         BHI_ERROR_APPEND(error, "%s", mode < 4 ? modes[mode] : "");
