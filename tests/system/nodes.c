@@ -1,5 +1,6 @@
 /* On a machine with three GPUs of NVIDIA's a worker can open the node of its own device and no
  * other's. */
+#include "cuda.h"
 #include "fixture.h"
 #include "nvidia_machine.h"
 
@@ -68,6 +69,28 @@ TEST(a_worker_opens_its_own_node) {
     if (!BHT_ASAN && !BHT_TSAN) { /* they reserve what no limit allows, so there is none */
         BHT_STR_HAS(holds(context, "memory-rlimit"),
                     "; not against a hostile worker: this driver's address space has no bound");
+    }
+}
+
+/* The same of CUDA, whose devices have other numbers than their nodes. */
+TEST(a_cuda_worker_opens_its_own_node) {
+    static const uint32_t expected[2][NODES] = {{EACCES, EACCES, 0}, {0, EACCES, EACCES}};
+    nvidia_machine(NODES, "");
+    fx_cuda_install("FAKE_CUDA_DEVICES=2\n");
+    nvidia_write("/dev/nvidia-uvm", "");
+    bht_put("Bus Location: \t 0000:fa:00.0\nDevice Minor: \t 2\n",
+            "/proc/driver/nvidia/gpus/0000:fa:00.0/information");
+    bht_put("Bus Location: \t 0000:fa:01.0\nDevice Minor: \t 0\n",
+            "/proc/driver/nvidia/gpus/0000:fa:01.0/information");
+    bh_context *context = fx_context(NULL);
+    bh_kernel *opens =
+        cuda_kernel(context, "opens_nodes", &(bh_kernel_options){.name = "opens_nodes"});
+    for (size_t i = 0; i < BHT_COUNT(expected); i++) {
+        bh_stream *stream = fx_stream_on(context, i == 0 ? "cuda:0" : "cuda:1");
+        bh_buffer *errors = fx_words(context, 64, UINT32_MAX);
+        const bh_binding binding = bh_bind_read_write(0, errors);
+        fx_expect(fx_launch(stream, opens, 1, &binding, 1, 0), BH_OK);
+        BHT_MEM_EQ(fx_mapped(errors), expected[i], sizeof expected[i]);
     }
 }
 
