@@ -13,6 +13,9 @@ set(on_cuda_without_system_device_memory a_trim_gives_it_back auto_is_host_memor
 # Kernels that use up the driver's memory, or its compiler's; and a kernel that waits needs no processor.
 set(on_cuda_without_system_death a_kernel_that_crashes_the_driver a_memory_bomb_runs_into_the_limit
     a_memory_bomb_without_cgroup the_host_limits_processor_time)
+# Each test is there twice; here memory is always the device's.
+file(STRINGS fault/moves.c on_cuda_without_fault_moves REGEX "^BOTH\\(")
+list(TRANSFORM on_cuda_without_fault_moves REPLACE "^BOTH\\(([a-z_]+)\\).*" "\\1_host_memory")
 
 bulkhead_again(on_cuda FOLDERS events system fault TIMEOUT 240 ONLY ${on_cuda_tests}
     ENVIRONMENT BULKHEAD_TEST_CUDA=1)
