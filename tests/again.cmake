@@ -1,7 +1,7 @@
 # bulkhead_again(PREFIX FOLDERS folder… LEFT_OUT test… TIMEOUT seconds [ONLY test…] [ENVIRONMENT NAME=VALUE…])
 # The tests of these folders once more, as PREFIX_test with the label PREFIX, on another driver; but for
 # LEFT_OUT, the names of tests of theirs, and the nightly ones; or ONLY those. PREFIX_without_test names single tests of
-# a program that are left out. Used by on_cuda.cmake, swiftshader.cmake and gpu.cmake.
+# a program that are left out. Used by cuda.cmake, swiftshader.cmake and gpu.cmake.
 function(bulkhead_again prefix)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "FOLDERS;LEFT_OUT;ONLY;ENVIRONMENT")
     set(all "")

@@ -109,7 +109,7 @@ TEST(an_exclusive_gpu_takes_one_worker) {
     bh_detail detail = {0};
     BHT_NE(bh_stream_wait_ready(second, FX_SECONDS, &detail), BH_OK);
     BHT_STR_HAS(detail.message, "CUDA_ERROR_DEVICE_UNAVAILABLE (the GPU's compute mode is "
-                                "exclusive-process: it takes one worker");
+                                "exclusive-process: one worker has it");
     bh_buffer *words = fx_words(context, 64, 1);
     fx_expect(fx_fill(second, words, 7), BH_UNAVAILABLE);
     fx_expect(fx_fill(first, words, 8), BH_OK);

@@ -236,12 +236,12 @@ bool bhi_cuda_device_init(struct bhi_cuda_device *d, const struct bhi_backend_co
     const char *call;
     const CUresult result = create(d, &call);
     if (result != CUDA_SUCCESS) {
-        static const char *const modes[] = {"", "", " (the GPU's compute mode is prohibited)",
-                                            " (the GPU's compute mode is exclusive-process: it "
-                                            "takes one worker, or another process)"};
+        static const char *const modes[] = {
+            [2] = " (the GPU's compute mode is prohibited)",
+            [3] = " (the GPU's compute mode is exclusive-process: one worker has it, or another)"};
         const uint32_t mode = ask(&d->api, d->device, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE);
         bhi_error_cuda(error, &d->api, result, call);
-        BHI_ERROR_APPEND(error, "%s", mode < 4 ? modes[mode] : "");
+        BHI_ERROR_APPEND(error, "%s", mode == 2 || mode == 3 ? modes[mode] : "");
         bhi_cuda_device_fini(d);
         return false;
     }
