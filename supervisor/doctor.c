@@ -8,9 +8,11 @@
 #include "ipc/fdpass.h"
 #include "ipc/refusal.h"
 #include "supervisor/compile/arithmetic.h"
+#include "supervisor/compile/compilation.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/context/room.h"
+#include "supervisor/event/event.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/cgroup.h"
 #include "supervisor/worker/launch.h"
@@ -494,28 +496,69 @@ static void report_stream(struct report *report, bh_context *context,
     bh_stream_release(stream);
 }
 
-/* Says whether CUDA's driver works behind the walls, and if not, why. A device may be listed by a worker that
- * did not become ready: before that it runs a kernel. */
-static void report_cuda(struct report *report, bh_context *context, const bh_device_info *device) {
-    static const char name[] = "cuda";
+/* Starts a worker of |driver|, which runs a kernel before it is ready. Says |holds|, or NULL: nothing that
+ * works is expected; otherwise why none starts, with its advice apart. */
+static void add_started(struct report *report, bh_context *context, const char *driver,
+                        const char *selector, const char *holds, const char *otherwise) {
     bh_stream_options options = {.struct_size = sizeof options};
     bh_stream *stream = NULL;
     bh_detail why = {0};
     options.name = "doctor";
-    options.device = device ? device->selector : name;
+    options.device = selector;
     bh_status status = bh_stream_create(context, &options, &stream, &why);
     if (status == BH_OK) {
         status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
     }
-    if (status == BH_OK && device) {
-        add(report, "driver", name, false, BH_CHECK_HOLDS, "",
-            "%s ran a kernel in the sandbox, with %.80s", device->selector, device->driver_info);
+    if (status == BH_OK && holds) {
+        add(report, "driver", driver, false, BH_CHECK_HOLDS, "", "%s", holds);
     } else {
-        add(report, "driver", name, false, BH_CHECK_ABSENT,
-            why.advice ? why.message + why.advice : "CUDA kernels do not run here; others do",
-            "%.*s", why.sentence + why.sentence_length, why.message);
+        add(report, "driver", driver, false, BH_CHECK_ABSENT,
+            why.advice ? why.message + why.advice : otherwise, "%.*s",
+            why.sentence + why.sentence_length, why.message);
     }
     bh_stream_release(stream);
+}
+
+/* Says whether CUDA's driver works behind the walls, and if not, why. A device may be listed by a worker that
+ * did not become ready. */
+static void report_cuda(struct report *report, bh_context *context, const bh_device_info *device) {
+    char holds[160];
+    if (device) {
+        bhi_format(holds, sizeof holds, "%s ran a kernel in the sandbox, with %.80s",
+                   device->selector, device->driver_info);
+    }
+    add_started(report, context, "cuda", device ? device->selector : "cuda", device ? holds : NULL,
+                "CUDA kernels do not run here; others do");
+}
+
+/* Says whether CUDA C++ compiles here, and with which NVRTC. */
+static void report_nvrtc(struct report *report, bh_context *context) {
+    static const char name[] = BHI_NVRTC;
+    const bh_source source = {.struct_size = sizeof source,
+                              .text = "extern \"C\" __global__ void doctor() {}\n",
+                              .name = "doctor.cu"};
+    struct bhi_compile_source request;
+    struct bhi_compilation *compilation = NULL;
+    bh_detail why = {0};
+    bh_status status = bhi_compile_source_take(&request, &source, NULL, NULL, name, &why);
+    if (status == BH_OK) {
+        status = bhi_compilation_obtain(context, &request, name, NULL, &compilation, &why);
+    }
+    if (status == BH_OK && (status = bhi_event_await(compilation->event, BH_FOREVER)) == BH_OK) {
+        status = bhi_compilation_take(compilation, name, &why);
+    }
+    if (status == BH_OK) {
+        add(report, "driver", name, false, BH_CHECK_HOLDS, "",
+            "NVRTC %u.%u compiled CUDA C++ in the sandbox", compilation->version / 1000,
+            compilation->version % 1000 / 10);
+    } else if (why.reason == BH_REASON_NO_NVRTC) {
+        add_started(report, context, name, name, NULL, ASK_VERBOSE);
+    } else {
+        add(report, "driver", name, false, BH_CHECK_BROKEN, ASK_VERBOSE, "%.*s",
+            why.sentence_length, why.message + why.sentence);
+    }
+    bhi_compilation_unref(context, compilation);
+    bhi_compile_source_fini(&request);
 }
 
 static bh_status give(bh_detail *detail, const bh_detail *why) {
@@ -598,6 +641,9 @@ static bh_status report_devices(struct report *report, bh_context *context, bool
     }
     if (started && !has_cuda) {
         report_cuda(report, context, NULL);
+    }
+    if (started) {
+        report_nvrtc(report, context);
     }
     if (!remedied && !is_remedied(&why)) {
         report_tables(report, context, devices, count < 8 ? count : 8);

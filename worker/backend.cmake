@@ -65,14 +65,16 @@ bulkhead_room(worker/guard
     zero.c
     MAY base worker worker/spirv
     DEFINE ${backend_defines})
-# GLSL and HLSL to SPIR-V; what is in a module, for those who ask.
+# GLSL and HLSL to SPIR-V, CUDA C++ to PTX; what is in a module, for those who ask.
 bulkhead_room(worker/compiler
     SOURCES
+    answer.c
     compiler.c
     glsl.c
     hlsl.c
     inspect.c
     inspect_types.c
+    nvrtc.c
     optimize.cpp
     spec_defaults.c
     MAY base ipc worker worker/guard worker/spirv

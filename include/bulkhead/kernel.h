@@ -24,7 +24,7 @@ typedef struct bh_kernel_options {
     size_t struct_size; /* sizeof(bh_kernel_options) */
     const char *name;   /* for verdicts; NULL: the entry point's name; cut after 63 bytes */
     const char *entry;  /* entry point, UTF-8 without control characters; NULL: "main". Required for
-                           an image */
+                           an image; of a source see source.h */
     const bh_specialization *specializations; /* values of constants; others keep their defaults */
     uint32_t specialization_count;            /* at most 256, ids distinct */
     bool trusted; /* true: the module is validated, but not guarded (docs/guard.md): the driver gets

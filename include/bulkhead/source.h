@@ -1,4 +1,4 @@
-/* Kernels from source text: GLSL and HLSL. */
+/* Kernels from source text: GLSL, HLSL and CUDA C++. */
 #ifndef BULKHEAD_SOURCE_H
 #define BULKHEAD_SOURCE_H
 
@@ -34,9 +34,10 @@ typedef enum bh_language {
     BH_LANGUAGE_SPIRV = 1, /* a module, which is not compiled: for a judge (judge.h) */
     BH_LANGUAGE_GLSL = 2,  /* Vulkan's GLSL */
     BH_LANGUAGE_HLSL = 3,  /* as glslang reads it */
+    BH_LANGUAGE_CUDA = 4,  /* CUDA C++, as NVRTC reads it: a kernel for CUDA devices */
 } bh_language;
 
-/* A compute shader's source. Nothing of it needs to outlive the call. */
+/* A kernel's source. Nothing of it needs to outlive the call. */
 typedef struct bh_source {
     size_t struct_size; /* sizeof(bh_source) */
     const char *text;   /* the source */
@@ -47,26 +48,31 @@ typedef struct bh_source {
     const bh_source_include *includes; /* all that #include finds */
     uint32_t include_count;            /* at most 1024 */
     bool unoptimized;     /* false (default): optimises, keeping names and specialization constants;
-                         buffers used only by dead code must not be bound. true: they must be */
+                         buffers used only by dead code must not be bound. true: they must be. CUDA:
+                         true is --device-debug */
     uint64_t deadline_ns; /* of the compile, from its turn on; default 60 s */
     char *log;            /* receives the compiler's errors and warnings, NUL-terminated: lines
                              such as "NAME:LINE: error: ...", as many whole ones as fit, and of a
                              first one that does not, its beginning. Empty if
                              there are none; NULL (default): they are dropped */
     size_t log_size;      /* of |log|; at most 32 KiB are used */
-    bh_language language; /* of |text|; default: HLSL if |name| ends in ".hlsl", otherwise GLSL */
-    const char *entry;    /* HLSL: the entry point, as options->entry of bh_kernel_create_source,
-                              which has precedence; NULL: not named. GLSL: NULL or "main" */
+    bh_language language; /* of |text|; default: HLSL if |name| ends in ".hlsl", CUDA if it ends in
+                             ".cu", otherwise GLSL */
+    const char *entry;    /* HLSL, CUDA: the entry point, as options->entry of
+                             bh_kernel_create_source, which has precedence; NULL: not named. GLSL:
+                             NULL or "main" */
     const char *tenant;   /* for whom it is compiled, as bh_stream_options.tenant; NULL: "". The
                              kernel runs on streams of every tenant */
     uint64_t memory_limit; /* bytes that the compiler may use, at least 64 MiB; default 1 GiB */
+    const char *options;   /* CUDA: options of NVRTC, separated by blanks, such as
+                              "--std=c++20 --use_fast_math"; NULL: none. Otherwise NULL */
 } bh_source;
 
-/* Creates a kernel from GLSL or HLSL (Vulkan 1.1, SPIR-V 1.3). The entry point of the module is
- * always "main". In a GLSL source it is the function main. In an HLSL source it is the function
- * with [numthreads]; if there are several, the one that options->entry names, otherwise main. The
- * number of an HLSL register, whatever its letter, is the binding, and its space is the set. Two
- * resources on one binding are an error.
+/* Creates a kernel from GLSL or HLSL (Vulkan 1.1, SPIR-V 1.3), or from CUDA C++ (below). The entry
+ * point of a module is always "main". In a GLSL source it is the function main. In an HLSL source
+ * it is the function with [numthreads]; if there are several, the one that options->entry names,
+ * otherwise main. The number of an HLSL register, whatever its letter, is the binding, and its
+ * space is the set. Two resources on one binding are an error.
  *
  * The compiler sees the source, its defines and its includes, and reads no file. It runs in a
  * sandboxed worker of its own, without a device. A source that crashes it harms nothing else, and
@@ -75,6 +81,13 @@ typedef struct bh_source {
  * tenants have some. The module that it returns is as untrusted as any other
  * (bh_kernel_create_spirv). Two sources that compile to the same module are the same kernel, if
  * their options agree (K1).
+ *
+ * CUDA C++ becomes PTX by NVRTC, NVIDIA's library, which has to be on this machine (docs/cuda.md
+ * says where it is looked for); no device is needed. The PTX is for compute capability 7.5 and
+ * later, unless source->options names another --gpu-architecture. The kernel is that of
+ * bh_kernel_create_image, and its |options| are as there, but that options->entry is a name of the
+ * source: "saxpy", "ns::saxpy", or "scale<float>", which instantiates a template. It may be NULL if
+ * there is only one kernel; of several the error lists their names in the PTX, which are good, too.
  *
  * All texts together have at most 4 MiB. |options| is as for bh_kernel_create_spirv, with two
  * differences: if options->name is NULL, the kernel gets source->name; for GLSL options->entry must
@@ -89,6 +102,8 @@ typedef struct bh_source {
  *   BH_TOO_LARGE         the texts have more than 4 MiB
  *   BH_PROTOCOL          the answer of the compiler breaks the protocol: the source has taken over
  *                        the compiler process
+ *   BH_UNSUPPORTED       CUDA C++, and there is no NVRTC (reason NO_NVRTC): the detail names the
+ *                        package that has it
  *   BH_UNAVAILABLE       no worker can start; or another status of class ENVIRON or VICTIM */
 BH_API BH_MUST_USE bh_status bh_kernel_create_source(bh_context *context, const bh_source *source,
                                                      const bh_kernel_options *options,
@@ -111,7 +126,7 @@ BH_API BH_MUST_USE bh_status bh_module_compile(bh_context *context, const bh_sou
                                                bh_module **out_module, bh_event **out_event,
                                                bh_detail *detail);
 /* Creates a kernel of a compiled module, as bh_kernel_create_source does; options->entry must be
- * NULL or "main". bh_kernel_code gives its SPIR-V. Never blocks. Returns what
+ * NULL, or "main" but for CUDA. bh_kernel_code gives its SPIR-V or PTX. Never blocks. Returns what
  * bh_kernel_create_source returns, or BH_PENDING: the compile has not ended. */
 BH_API BH_MUST_USE bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *options,
                                               bh_kernel **out_kernel, bh_detail *detail);

@@ -1,6 +1,6 @@
 /* Kernel templates: GLSL or an expression without fixed types. A launch compiles a variant for the
- * types of its arguments, unless the template has that variant already (K3). docs/templates.md has
- * examples. */
+ * types of its arguments, unless the template has that variant already (K3). It is SPIR-V, which
+ * streams of a CUDA device refuse: NEEDS_VULKAN. docs/templates.md has examples. */
 #ifndef BULKHEAD_TEMPLATE_H
 #define BULKHEAD_TEMPLATE_H
 

@@ -8,7 +8,6 @@
 #include "base/share.h"
 #include "base/text.h"
 #include "ipc/commands.h"
-#include "ipc/compile.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/compile/compiler.h"
 #include "supervisor/context/payload.h"
@@ -180,6 +179,7 @@ static struct bhi_compilation *make(const struct bhi_compile_source *source) {
     compilation->name = name;
     compilation->deadline_ns = given->deadline_ns;
     compilation->memory_limit = given->memory_limit;
+    compilation->cuda = given->language == BH_LANGUAGE_CUDA;
     snprintf(compilation->tenant, sizeof compilation->tenant, "%s", given->tenant);
     memcpy(compilation->hash, source->hash, sizeof compilation->hash);
     return compilation;
@@ -190,6 +190,7 @@ static struct bhi_compiler_request request_of(const struct bhi_compilation *comp
     return (struct bhi_compiler_request){
         .subject = compilation->name,
         .tenant = compilation->tenant,
+        .driver = compilation->cuda ? BHI_NVRTC : NULL,
         .memory = compilation->memory_limit,
         .internal = {.call = call,
                      .fills = compilation->answer,
@@ -307,7 +308,10 @@ static bh_status take_code(const struct bhi_compilation *compilation,
     }
     bhi_copy_once(*out_code, (const uint8_t *)compilation->answer->pointer + sizeof *head,
                   head->code_bytes);
-    if (head->refused || !bhi_kernel_is_module(*out_code, head->code_bytes)) {
+    const bool fits = (compilation->cuda ? bhi_kernel_is_image
+                                         : bhi_kernel_is_module)(*out_code, head->code_bytes);
+    if (head->refused || !fits || !memchr(head->entry, '\0', sizeof head->entry) ||
+        (compilation->cuda && (!head->entry[0] || !bhi_text_is_line(head->entry)))) {
         return BHI_FAIL(detail, call, BH_REASON_IMPOSSIBLE, compilation->name,
                         .subject = BH_SUBJECT_KERNEL, .text = "the compiler");
     }
@@ -340,6 +344,8 @@ static bh_status take(struct bhi_compilation *compilation, const char *call, bh_
     if (verdict->status == BH_OK) {
         BHI_TRY(take_code(compilation, head, call, &code, detail));
         compilation->code_bytes = head->code_bytes;
+        compilation->version = head->version;
+        memcpy(compilation->entry, head->entry, sizeof compilation->entry);
     }
     compilation->refused = verdict->status != BH_OK;
     compilation->code = BHI_STEAL(code);
@@ -379,12 +385,13 @@ bh_status bhi_compilation_kernel(bh_context *context, const struct bhi_compilati
                                  const bh_kernel_options *options, bh_kernel **out_kernel,
                                  bh_detail *detail) {
     bh_kernel_options named = *options;
-    named.entry = NULL; /* the compiler has renamed the entry point to main */
+    /* The compiler says what a kernel of CUDA is called, and has renamed any other to main. */
+    named.entry = compilation->cuda ? compilation->entry : NULL;
     if (!named.name) {
         named.name = compilation->name;
     }
-    return bh_kernel_create_spirv(context, compilation->code, compilation->code_bytes, &named,
-                                  out_kernel, detail);
+    return (compilation->cuda ? bh_kernel_create_image : bh_kernel_create_spirv)(
+        context, compilation->code, compilation->code_bytes, &named, out_kernel, detail);
 }
 
 void bhi_compilation_unref(bh_context *context, struct bhi_compilation *compilation) {

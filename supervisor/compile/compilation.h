@@ -11,6 +11,7 @@
 #define BHI_SUPERVISOR_COMPILE_COMPILATION_H
 
 #include "base/list.h"
+#include "ipc/compile.h"
 #include "supervisor/compile/source.h"
 #include "supervisor/context/context.h"
 #include <pthread.h>
@@ -22,6 +23,7 @@ struct bhi_compilation {
     uint8_t hash[32];
     char *name; /* owned; a clean line */
     uint64_t deadline_ns, memory_limit;
+    bool cuda;                /* it becomes PTX */
     bool cancellable;         /* table's lock: a caller has its event */
     struct bh_event *event;   /* referenced */
     struct bh_buffer *answer; /* table's lock; referenced; NULL: it is TAKEN */
@@ -30,6 +32,8 @@ struct bhi_compilation {
     char *log;    /* owned */
     void *code;   /* owned */
     uint64_t code_bytes;
+    char entry[BHI_COMPILE_ENTRY]; /* CUDA: the kernel's name in the PTX */
+    uint32_t version;              /* of NVRTC, as in ipc/compile.h */
 };
 
 struct bhi_compilations {

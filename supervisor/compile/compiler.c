@@ -52,6 +52,7 @@ bh_status bhi_compiler_start(bh_context *context, const struct bhi_compiler_requ
     bh_stream_options options = {.struct_size = sizeof options};
     options.name = "compiler";
     options.tenant = request->tenant;
+    options.device = request->driver;
     options.memory_limit = request->memory;
     struct bh_stream *stream;
     bh_status status = bhi_stream_make(context, &options, BHI_WORKER_COMPILER, &stream,

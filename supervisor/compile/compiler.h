@@ -8,6 +8,7 @@
 struct bhi_compiler_request {
     const char *subject; /* what it is about, for messages */
     const char *tenant;  /* NULL: "" */
+    const char *driver;  /* whose zygote forks the compiler; NULL: any */
     uint64_t memory;     /* limit of the compiler */
     struct bhi_internal_submission internal;
 };

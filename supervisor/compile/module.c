@@ -49,7 +49,7 @@ BH_API bh_status bh_module_compile(bh_context *context, const bh_source *given,
     *out_module = NULL;
     BHI_TRY(bhi_context_check(context, call, detail));
     struct bhi_compile_source source;
-    bh_status status = bhi_compile_source_take(&source, given, NULL, call, detail);
+    bh_status status = bhi_compile_source_take(&source, given, NULL, NULL, call, detail);
     if (status == BH_OK && source.given.log) {
         status = BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "source.log",
                           .text = "is not NULL: bh_module_log gives the log");
@@ -75,10 +75,13 @@ BH_API bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *gi
     *out_kernel = NULL;
     bh_kernel_options options;
     BHI_TRY(take(module, call, detail));
-    BHI_TRY(bhi_kernel_take_options(given, BHI_KERNEL_SPIRV, call, &options, detail));
-    if (options.entry && strcmp(options.entry, "main") != 0) {
+    const bool cuda = module->compilation->cuda;
+    BHI_TRY(bhi_kernel_take_options(given, cuda ? BHI_KERNEL_IMAGE : BHI_KERNEL_SPIRV, call,
+                                    &options, detail));
+    if (options.entry && (cuda || strcmp(options.entry, "main") != 0)) {
         return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.entry",
-                        .text = BHI_SAY("is '%.64s'; a compiled module's is main", options.entry));
+                        .text = BHI_SAY("is '%.64s'; a compiled module's is %s", options.entry,
+                                        cuda ? "its source's: leave it out" : "main"));
     }
     return bhi_compilation_kernel(module->context, module->compilation, &options, out_kernel,
                                   detail);
@@ -136,10 +139,10 @@ BH_API bh_status bh_kernel_create_source(bh_context *context, const bh_source *g
     *out_kernel = NULL;
     bh_kernel_options options;
     BHI_TRY(bhi_context_check(context, call, detail));
-    BHI_TRY(bhi_kernel_take_options(given_options, BHI_KERNEL_SPIRV, call, &options, detail));
     BHI_TRY(bhi_callback_check(call, detail));
     struct bhi_compile_source source;
-    bh_status status = bhi_compile_source_take(&source, given, options.entry, call, detail);
+    bh_status status =
+        bhi_compile_source_take(&source, given, given_options, &options, call, detail);
     if (status == BH_OK && source.given.log) {
         source.given.log[0] = '\0';
     }

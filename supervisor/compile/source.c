@@ -4,6 +4,7 @@
 #include "ipc/compile.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
+#include "supervisor/kernel/kernel.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -111,12 +112,17 @@ static bh_status take_given(const bh_source *given, bh_source *source, const cha
     source->tenant = source->tenant ? source->tenant : "";
     if (source->language == BH_LANGUAGE_GUESS) {
         const char *ending = strrchr(name_of(source), '.');
-        source->language = ending && !strcmp(ending, ".hlsl") ? BH_LANGUAGE_HLSL : BH_LANGUAGE_GLSL;
+        source->language = ending && !strcmp(ending, ".hlsl") ? BH_LANGUAGE_HLSL
+                           : ending && !strcmp(ending, ".cu") ? BH_LANGUAGE_CUDA
+                                                              : BH_LANGUAGE_GLSL;
     }
-    if (source->language != BH_LANGUAGE_GLSL && source->language != BH_LANGUAGE_HLSL) {
-        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "source.language",
-                        .value = source->language,
-                        .text = BHI_SAY("%u is neither GLSL nor HLSL", (unsigned)source->language));
+    if (source->language < BH_LANGUAGE_GLSL || source->language > BH_LANGUAGE_CUDA) {
+        return BHI_FAIL(
+            detail, call, BH_REASON_ARGUMENT, "source.language", .value = source->language,
+            .text = BHI_SAY("%u is neither GLSL, HLSL nor CUDA C++", (unsigned)source->language));
+    }
+    if (source->options && source->language != BH_LANGUAGE_CUDA) {
+        return REFUSE("source.options", "are NVRTC's, and the source is not CUDA C++");
     }
     if (source->log && !source->log_size) {
         return BHI_FAIL(detail, call, BH_REASON_ZERO, "source.log_size");
@@ -183,9 +189,11 @@ static void put(struct writer *writer, const char *text, size_t length) {
 static uint64_t put_all(uint8_t *at, const bh_source *source) {
     struct writer writer = {.at = at, .bytes = sizeof(struct bhi_compile_call)};
     const char *entry = source->entry ? source->entry : "";
+    const char *options = source->options ? source->options : "";
     put(&writer, source->name, strlen(source->name));
     put(&writer, source->text, length_of(source->text, source->length));
     put(&writer, entry, strlen(entry));
+    put(&writer, options, strlen(options));
     for (uint32_t i = 0; i < source->define_count; i++) {
         const char *value = source->defines[i].value ? source->defines[i].value : "";
         put(&writer, source->defines[i].name, strlen(source->defines[i].name));
@@ -218,7 +226,9 @@ static bh_status make_request(struct bhi_compile_source *source, const char *cal
         .defines = given->define_count,
         .includes = given->include_count,
         .optimize = !given->unoptimized,
-        .language = given->language == BH_LANGUAGE_HLSL ? BHI_COMPILE_HLSL : BHI_COMPILE_GLSL,
+        .language = given->language == BH_LANGUAGE_HLSL   ? BHI_COMPILE_HLSL
+                    : given->language == BH_LANGUAGE_CUDA ? BHI_COMPILE_CUDA
+                                                          : BHI_COMPILE_GLSL,
     };
     memcpy(source->request, &request, sizeof request);
     (void)put_all(source->request, given);
@@ -238,10 +248,17 @@ static void hash_source(struct bhi_compile_source *source) {
 }
 
 bh_status bhi_compile_source_take(struct bhi_compile_source *source, const bh_source *given,
-                                  const char *entry, const char *call, bh_detail *detail) {
+                                  const bh_kernel_options *options, bh_kernel_options *out_options,
+                                  const char *call, bh_detail *detail) {
     *source = (struct bhi_compile_source){0};
     BHI_TRY(take_given(given, &source->given, call, detail));
-    BHI_TRY(take_entry(&source->given, entry, call, detail));
+    if (out_options) {
+        BHI_TRY(bhi_kernel_take_options(
+            options,
+            source->given.language == BH_LANGUAGE_CUDA ? BHI_KERNEL_IMAGE : BHI_KERNEL_SPIRV, call,
+            out_options, detail));
+    }
+    BHI_TRY(take_entry(&source->given, out_options ? out_options->entry : NULL, call, detail));
     source->names = clean_names(&source->given);
     if (!source->names) {
         return BHI_FAIL(detail, call, BH_REASON_MEMORY);

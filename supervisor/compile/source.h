@@ -14,10 +14,11 @@ struct bhi_compile_source {
     uint8_t hash[32];
 };
 
-/* |entry|: that of a bh_kernel_options, or NULL. Whatever it returns, call bhi_compile_source_fini.
- */
+/* |options|: what the caller has given for a kernel of it, which become |out_options|; both NULL: there
+ * is none yet. Whatever it returns, call bhi_compile_source_fini. */
 bh_status bhi_compile_source_take(struct bhi_compile_source *source, const bh_source *given,
-                                  const char *entry, const char *call, bh_detail *detail);
+                                  const bh_kernel_options *options, bh_kernel_options *out_options,
+                                  const char *call, bh_detail *detail);
 void bhi_compile_source_fini(struct bhi_compile_source *source);
 
 #endif

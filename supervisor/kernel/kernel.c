@@ -38,10 +38,6 @@ static bh_status check_format(const bh_kernel_options *options, enum bhi_kernel_
                               const char *call, bh_detail *detail) {
     const uint32_t *block = options->block;
     const bool image = format == BHI_KERNEL_IMAGE;
-    if (image && !options->entry) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, "options.entry",
-                        .advice = "name the kernel in the image");
-    }
     if (image && options->specialization_count) {
         return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.specializations",
                         .text = "are for SPIR-V; an image for CUDA has none");
@@ -128,7 +124,7 @@ static bool find_text(const void *code, size_t size, char out_line[LINE]) {
 }
 
 /* Does it begin like a cubin or a fat binary, or is it PTX: text with a directive .version? */
-static bool is_image(const void *code, size_t size) {
+bool bhi_kernel_is_image(const void *code, uint64_t size) {
     static const char elf[] = {0x7f, 'E', 'L', 'F'},
                       fatbin[] = {0x50, (char)0xed, 0x55, (char)0xba};
     if (size >= sizeof elf &&
@@ -148,7 +144,7 @@ static bh_status check_image(const void *image, size_t size, bh_detail *detail) 
         return BHI_FAIL(detail, IMAGE, BH_REASON_ARGUMENT, "image", .text = "is SPIR-V",
                         .advice = "use " SPIRV);
     }
-    if (!is_image(image, size)) {
+    if (!bhi_kernel_is_image(image, size)) {
         return BHI_FAIL(detail, IMAGE, BH_REASON_NOT_IMAGE, "image", .value = size,
                         .text = find_text(image, size, line) ? line : NULL);
     }
@@ -168,7 +164,7 @@ static bh_status check_spirv(const void *code, size_t code_size, bh_detail *deta
     if (magic != SPIRV_MAGIC) {
         return BHI_FAIL(detail, SPIRV, BH_REASON_NOT_SPIRV, "code", .value = code_size,
                         .text = find_text(code, code_size, line) ? line : NULL,
-                        .advice = is_image(code, code_size) ? "use " IMAGE : NULL);
+                        .advice = bhi_kernel_is_image(code, code_size) ? "use " IMAGE : NULL);
     }
     if (!sized && code_size > MAX_CODE) {
         return BHI_FAIL(detail, SPIRV, BH_REASON_OVER, "code_size", .value = code_size,
@@ -190,6 +186,10 @@ static bh_status create(bh_context *context, const struct bhi_kernel_code *code,
     BHI_TRY(code->format == BHI_KERNEL_IMAGE ? check_image(code->bytes, code->size, detail)
                                              : check_spirv(code->bytes, code->size, detail));
     BHI_TRY(bhi_kernel_take_options(given, code->format, code->call, &options, detail));
+    if (code->format == BHI_KERNEL_IMAGE && !options.entry) {
+        return BHI_FAIL(detail, code->call, BH_REASON_NULL, "options.entry",
+                        .advice = "name the kernel in the image");
+    }
     struct bhi_kernel_body *body = NULL;
     BHI_TRY(bhi_kernel_body_intern(context, code, &options, &body, detail));
     struct bh_kernel *kernel = bhi_freelist_take(&freelist);

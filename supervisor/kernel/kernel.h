@@ -24,11 +24,13 @@ static inline void bhi_kernel_ref(struct bh_kernel *kernel) {
 void bhi_kernel_unref_locked(struct bh_kernel *kernel); /* lock held */
 void bhi_kernel_unref(struct bh_kernel *kernel);        /* no lock */
 
-/* Copies a caller's options for |call|, and checks them for a kernel of that format; |given| is NULL:
- * the defaults. */
+/* Copies a caller's options for |call|, and checks them for a kernel of that format, all but that an
+ * image needs an entry point; |given| is NULL: the defaults. */
 bh_status bhi_kernel_take_options(const bh_kernel_options *given, enum bhi_kernel_format format,
                                   const char *call, bh_kernel_options *options, bh_detail *detail);
-/* Returns true if length and magic number are those of a module. */
+/* Returns true if length and magic number are those of a module; or those of an image, or the text is
+ * that of PTX. */
 bool bhi_kernel_is_module(const void *code, uint64_t bytes);
+bool bhi_kernel_is_image(const void *code, uint64_t bytes);
 
 #endif

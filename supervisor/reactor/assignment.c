@@ -127,8 +127,8 @@ static struct job job_like(bh_context *context, const struct bh_stream *stream) 
                       .kind = stream->kind};
     memcpy(job.device, stream->device, sizeof job.device);
     bhi_selector_parse(stream->device, job.driver, &job.index);
-    job.zygote =
-        job.kind == BHI_WORKER_DEVICE ? find_zygote(context, job.driver) : find_any_zygote(context);
+    job.zygote = job.kind == BHI_WORKER_DEVICE || job.driver[0] ? find_zygote(context, job.driver)
+                                                                : find_any_zygote(context);
     return job;
 }
 

@@ -172,12 +172,12 @@ bh_status bhi_spawn_paths(const bh_context_options *options, struct bhi_context_
 }
 
 /* Only the variables that drivers need are passed on. A value that does not fit is left out. */
-#define VARIABLES 5
+#define VARIABLES 8
 
 static void clean_environment(char *out[VARIABLES + 1], char storage[VARIABLES][PATH_MAX]) {
-    static const char *const names[VARIABLES] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES",
-                                                 "LD_LIBRARY_PATH", "BULKHEAD_TEST_FAULTS",
-                                                 "BULKHEAD_WORKER_ID"};
+    static const char *const names[VARIABLES] = {
+        "VK_DRIVER_FILES",    "VK_ICD_FILENAMES", "LD_LIBRARY_PATH", "BULKHEAD_TEST_FAULTS",
+        "BULKHEAD_WORKER_ID", "BULKHEAD_NVRTC",   "CUDA_HOME",       "CUDA_PATH"};
     size_t count = 0;
     for (size_t i = 0; i < VARIABLES; i++) {
         const char *value = secure_getenv(names[i]);

@@ -8,6 +8,7 @@
 #include "worker/compiler/compiler.h"
 #include "worker/compiler/glsl.h"
 #include "worker/compiler/inspect.h"
+#include "worker/compiler/nvrtc.h"
 #include "worker/loader/header.h"
 #include "worker/loader/loader.h"
 #include "worker/loader/reads.h"
@@ -225,6 +226,18 @@ WRAP(bool, bhi_glsl_compile, struct shaderc_compiler *compiler, const struct bhi
         memset(answer->log, '\x1b', sizeof answer->log);
     }
     passes(compiled);
+    return good;
+}
+
+WRAP(bool, bhi_nvrtc_compile, void *library, const struct bhi_glsl *source,
+     struct bhi_compile_answer *answer, char *code, uint64_t room, struct bhi_error *error) {
+    const bool good = __real_bhi_nvrtc_compile(library, source, answer, code, room, error);
+    if (lies(lie_entry)) {
+        memset(answer->entry, 'x', sizeof answer->entry);
+    }
+    if (lies(lie_magic)) {
+        memset(code, 'x', answer->code_bytes);
+    }
     return good;
 }
 

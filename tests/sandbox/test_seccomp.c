@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -456,9 +457,24 @@ static const struct call of_compiler[] = {
     {"ioctl", SYS_ioctl, {0, 0x5401, BAD}, ENOTTY, ENOTTY},
 };
 
+/* What NVRTC asks for and does without. */
+static const struct call of_nvrtc[] = {
+    {"the folder", SYS_getcwd, {BAD, 1}, ENOENT, ENOENT},
+    {"setting a limit", SYS_prlimit64, {0, RLIMIT_STACK, BAD, 0}, EPERM, EPERM},
+    {"ignoring a signal", SYS_rt_sigaction, {SIGINT, BAD, BAD, 8}, SAME, EPERM},
+};
+
 TEST(each_call_of_loaders_and_compilers) {
-    const struct bhi_driver *loader = bhi_driver_none(BHI_WORKER_LOADER);
-    const struct bhi_driver *compiler = bhi_driver_none(BHI_WORKER_COMPILER);
+    struct bhi_driver driver = {.info = bhi_driver_info("lavapipe")}, nvrtc;
+    struct bhi_error failure;
+    BHT_EQ(bhi_driver_pick(&nvrtc, "nvrtc", &failure), 0);
+    const struct bhi_driver *loader = bhi_driver_none(BHI_WORKER_LOADER, &driver);
+    const struct bhi_driver *compiler = bhi_driver_none(BHI_WORKER_COMPILER, &driver);
+    BHT_EQ(bhi_driver_none(BHI_WORKER_LOADER, &nvrtc), loader);
+    BHT_EQ(bhi_driver_none(BHI_WORKER_COMPILER, &nvrtc), &nvrtc);
+    try_table(&nvrtc, of_both, BHT_COUNT(of_both));
+    try_table(&nvrtc, of_compiler, BHT_COUNT(of_compiler));
+    try_table(&nvrtc, of_nvrtc, BHT_COUNT(of_nvrtc));
     try_table(loader, of_both, BHT_COUNT(of_both));
     try_table(loader, of_loader, BHT_COUNT(of_loader));
     try_table(compiler, of_both, BHT_COUNT(of_both));

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void copy_file(const char *from, const char *to) {
+void fake_library_copy(const char *from, const char *to) {
     static char bytes[1 << 20];
     int in = open(from, O_RDONLY | O_CLOEXEC);
     int out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
@@ -30,7 +30,7 @@ void fake_driver_install(const char *original) {
     BHT_EQ(chmod(folder, 0755), 0);
     snprintf(library, sizeof library, "%s/libvulkan_lvp.so.fake", folder);
     snprintf(manifest, sizeof manifest, "%s/fake_lvp_icd.json", folder);
-    copy_file(original, library);
+    fake_library_copy(original, library);
     FILE *file = fopen(manifest, "we");
     BHT_TRUE(file);
     fprintf(file,

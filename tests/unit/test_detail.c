@@ -164,6 +164,7 @@ static const char *const sentences[] = {
     [BH_REASON_ACCESS_UNKNOWN] =
         "NAME: kernel \"TEXT\" is a CUDA kernel, which does not say what it writes",
     [BH_REASON_WORKER_PROGRAM] = "the worker program cannot be run",
+    [BH_REASON_NO_NVRTC] = "CUDA C++ cannot be compiled here: NVRTC does not load (TEXT)",
 };
 #define REASONS BHT_COUNT(sentences)
 

@@ -5,6 +5,7 @@
 #include "ipc/compile.h"
 #include "worker/compiler/glsl.h"
 #include "worker/compiler/inspect.h"
+#include "worker/compiler/nvrtc.h"
 #include "worker/error.h"
 
 #include <bulkhead/bulkhead.h>
@@ -24,11 +25,12 @@ struct buffer {
 
 struct bhi_compiler {
     struct shaderc_compiler *glsl;
+    void *nvrtc; /* NULL: this one compiles no CUDA C++ */
     struct buffer buffers[MAX_BUFFERS];
     size_t count;
 };
 
-struct bhi_compiler *bhi_compiler_create(struct bhi_error *error) {
+struct bhi_compiler *bhi_compiler_create(void *nvrtc, struct bhi_error *error) {
     struct bhi_compiler *compiler = calloc(1, sizeof *compiler);
     if (compiler) {
         compiler->glsl = bhi_glsl_compiler_create();
@@ -38,6 +40,7 @@ struct bhi_compiler *bhi_compiler_create(struct bhi_error *error) {
         free(compiler);
         return NULL;
     }
+    compiler->nvrtc = nvrtc;
     return compiler;
 }
 
@@ -152,11 +155,12 @@ static bool read_request(const struct buffer *buffer, struct bhi_glsl_pair *pair
                              .includes = pairs + request.defines,
                              .include_count = request.includes,
                              .optimize = request.optimize != 0,
-                             .hlsl = request.language == BHI_COMPILE_HLSL};
+                             .hlsl = request.language == BHI_COMPILE_HLSL,
+                             .cuda = request.language == BHI_COMPILE_CUDA};
     struct cursor cursor = {(const uint8_t *)buffer->pointer + sizeof request,
                             request.bytes - sizeof request};
     if (!take_text(&cursor, &out->name) || !take_text(&cursor, &out->text) ||
-        !take_text(&cursor, &out->entry) ||
+        !take_text(&cursor, &out->entry) || !take_text(&cursor, &out->options) ||
         !take_pairs(&cursor, pairs, request.defines + request.includes)) {
         return false;
     }
@@ -204,7 +208,9 @@ static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile 
     } else {
         struct bhi_compile_answer *answer = out->pointer;
         const uint64_t room = out->size - sizeof *answer;
-        good = bhi_glsl_compile(compiler->glsl, &glsl, answer, answer + 1, room, error);
+        good = glsl.cuda ? bhi_nvrtc_compile(compiler->nvrtc, &glsl, answer, (char *)(answer + 1),
+                                             room, error)
+                         : bhi_glsl_compile(compiler->glsl, &glsl, answer, answer + 1, room, error);
         if (good && answer->refused) {
             refuse(answer, error);
             good = false;

@@ -1,4 +1,4 @@
-/* The compiler is a worker without a device. It compiles a source to SPIR-V, or describes what a
+/* The compiler is a worker without a device. It compiles a source to SPIR-V or PTX, or describes what a
  * module declares. It gets two buffers, one with the request and one for its answer (compile.h,
  * inspection.h), and nothing else.
  *
@@ -13,8 +13,8 @@
 
 struct bhi_compiler;
 
-/* Returns NULL on failure; |error| says why. */
-struct bhi_compiler *bhi_compiler_create(struct bhi_error *error);
+/* |nvrtc|: the loaded library; NULL: none. Returns NULL on failure; |error| says why. */
+struct bhi_compiler *bhi_compiler_create(void *nvrtc, struct bhi_error *error);
 void bhi_compiler_destroy(struct bhi_compiler *compiler);
 
 /* Takes |fd| over, also on failure: then every use of the id fails. */

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "worker/compiler/answer.h"
 #include "worker/compiler/hlsl.h"
 #include "worker/compiler/optimize.h"
 #include "worker/error.h"
@@ -232,25 +233,6 @@ static bool has_version(const char *text) {
 
 /* -- the answer ------------------------------------------------------------------------------- */
 
-/* Keeps the first lines of the log, as many as fit behind what it has. */
-static void keep_log(struct bhi_compile_answer *answer, const char *text) {
-    static const char more[] = "(there is more of it)\n";
-    const size_t used = answer->log_bytes, room = sizeof answer->log - used;
-    size_t length = strlen(text);
-    if (length > room) {
-        length = room - sizeof more;
-        while (length > 0 && text[length - 1] != '\n') {
-            length--;
-        }
-        memcpy(answer->log + used, text, length);
-        memcpy(answer->log + used + length, more, sizeof more - 1);
-        length += sizeof more - 1;
-    } else {
-        memcpy(answer->log + used, text, length);
-    }
-    answer->log_bytes += (uint32_t)length;
-}
-
 /* A source without #version is one of GLSL 1.10, which has no compute shaders. The compiler says
  * of it that its version is too low. */
 static void name_missing_version(const struct bhi_glsl *glsl, struct bhi_compile_answer *answer) {
@@ -259,14 +241,6 @@ static void name_missing_version(const struct bhi_glsl *glsl, struct bhi_compile
             answer->log, sizeof answer->log,
             "%.1000s:1: error: there is no #version line; make the first line '#version 450'\n",
             glsl->name.bytes);
-    }
-}
-
-static void keep_code(struct bhi_compile_answer *answer, const void *bytes, size_t length,
-                      void *code, uint64_t room) {
-    answer->code_bytes = length;
-    if (length <= room) {
-        memcpy(code, bytes, length);
     }
 }
 
@@ -318,7 +292,7 @@ static bool take_module(const uint32_t *module, size_t words, const struct bhi_g
     if (glsl->optimize && bhi_optimize(module, words, &optimized, &words)) {
         module = optimized;
     }
-    keep_code(answer, module, words * sizeof *module, code, room);
+    bhi_answer_code(answer, module, words * sizeof *module, code, room);
     free(optimized);
     free(renamed);
     return true;
@@ -334,14 +308,14 @@ static bool take_result(shaderc_compilation_result_t result, const struct bhi_gl
     if (status == shaderc_compilation_status_compilation_error) {
         answer->refused = 1;
         name_missing_version(glsl, answer);
-        keep_log(answer, shaderc_result_get_error_message(result));
+        bhi_answer_log(answer, shaderc_result_get_error_message(result));
         return true;
     }
     if (status != shaderc_compilation_status_success) {
         BHI_ERROR_SAY(error, BH_REASON_COMPILER, "compile GLSL (shaderc status %d)", (int)status);
         return false;
     }
-    keep_log(answer, shaderc_result_get_error_message(result)); /* the warnings */
+    bhi_answer_log(answer, shaderc_result_get_error_message(result)); /* the warnings */
     const char *bytes = shaderc_result_get_bytes(result);
     return take_module((const uint32_t *)(const void *)bytes, shaderc_result_get_length(result) / 4,
                        glsl, answer, code, room, error);

@@ -1,5 +1,5 @@
-/* A source to compile, GLSL or HLSL, with its defines and includes. The texts belong to the
- * request's buffer. */
+/* A source to compile, GLSL, HLSL or CUDA C++, with its defines and includes. The texts belong to
+ * the request's buffer. */
 #ifndef BHI_WORKER_COMPILER_SOURCE_H
 #define BHI_WORKER_COMPILER_SOURCE_H
 
@@ -23,8 +23,9 @@ struct bhi_glsl {
     const struct bhi_glsl_pair *includes; /* name and text of each file that can be included */
     size_t include_count;
     bool optimize;
-    bool hlsl;
-    struct bhi_glsl_text entry; /* HLSL only: the function to compile; empty: the only one */
+    bool hlsl, cuda;              /* neither: GLSL */
+    struct bhi_glsl_text entry;   /* not GLSL: the function to compile; empty: the only one */
+    struct bhi_glsl_text options; /* CUDA only: of NVRTC */
 };
 
 #endif

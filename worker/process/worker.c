@@ -189,7 +189,7 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
     const enum bhi_worker_kind kind = (enum bhi_worker_kind)config->spawn->kind;
     const bool has_device = bhi_worker_has_device(kind);
     worker.sandbox = (struct bhi_sandbox){
-        .driver = has_device ? config->driver : bhi_driver_none(kind),
+        .driver = has_device ? config->driver : bhi_driver_none(kind, config->driver),
         .node = has_device ? bhi_nodes_path(&config->scouted->nodes, config->spawn->device_index)
                            : NULL,
         .memory_limit = config->spawn->memory_limit,
@@ -230,6 +230,7 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
         .device_count = config->scouted->nodes.devices,
         .watchdog = has_device ? &worker.watchdog : NULL,
         .kind = kind,
+        .nvrtc = config->driver->info->compiler ? config->driver->handle : NULL,
     };
     struct bhi_session *session = bhi_session_start(&session_config);
     if (!session) {

@@ -4,7 +4,9 @@
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/limits.h"
+#include "ipc/compile.h"
 #include "ipc/refusal.h"
+#include "worker/sandbox/nvrtc.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -413,12 +415,8 @@ static const struct bhi_driver_info loader_info = {
 /* A compiler only computes, in memory that it is given or allocates. glslang also prints some of
  * its messages to standard output, which is /dev/null, and stdio asks whether that is a
  * terminal. */
-static const struct bhi_seccomp_rule compiler_rules[] = {
-    BHI_ANSWER(openat, ENOENT),
-    BHI_ANSWER(ioctl, ENOTTY),
-    BHI_ANSWER_LOOKUPS,
-    BHI_END_OF_RULES,
-};
+#define COMPILES BHI_ANSWER(openat, ENOENT), BHI_ANSWER(ioctl, ENOTTY), BHI_ANSWER_LOOKUPS
+static const struct bhi_seccomp_rule compiler_rules[] = {COMPILES, BHI_END_OF_RULES};
 static const struct bhi_driver_info compiler_info = {
     .name = "compiler",
     .devices = no_devices,
@@ -428,10 +426,32 @@ static const struct bhi_driver_info compiler_info = {
     .limits = {.descriptors = 256, .file_bytes = 0, .locked = 65536},
 };
 
-const struct bhi_driver *bhi_driver_none(enum bhi_worker_kind kind) {
+/* NVRTC is in memory when the worker is forked, and opens nothing else. It ignores SIGINT, SIGTERM and
+ * SIGXFSZ meanwhile, raises its limit of the stack, and asks for the folder and the time zone; it
+ * works without all of that. */
+#define NVRTC_COMPILES                                                                             \
+    COMPILES, BHI_ANSWER(getcwd, ENOENT), BHI_ANSWER1(prlimit64, EPERM, BHI_NOT(2, 0))
+static const struct bhi_seccomp_rule nvrtc_start[] = {NVRTC_COMPILES, BHI_END_OF_RULES};
+static const struct bhi_seccomp_rule nvrtc_steady[] = {
+    NVRTC_COMPILES, BHI_ANSWER(rt_sigaction, EPERM), BHI_END_OF_RULES};
+static const struct bhi_driver_info nvrtc_info = {
+    .name = BHI_NVRTC,
+    .compiler = true,
+    .package = BHI_NVRTC_PACKAGE,
+    .devices = no_devices,
+    .environment = no_environment,
+    .paths = lavapipe_paths,
+    .start_rules = nvrtc_start,
+    .steady_rules = nvrtc_steady,
+    .versions = (const char *const[]){NULL},
+    .limits = {.descriptors = 256, .file_bytes = 0, .locked = 65536},
+};
+
+const struct bhi_driver *bhi_driver_none(enum bhi_worker_kind kind,
+                                         const struct bhi_driver *driver) {
     static const struct bhi_driver loader = {.info = &loader_info};
     static const struct bhi_driver compiler = {.info = &compiler_info};
-    return kind == BHI_WORKER_COMPILER ? &compiler : &loader;
+    return kind != BHI_WORKER_COMPILER ? &loader : driver->info->compiler ? driver : &compiler;
 }
 
 /* -- the table ------------------------------------------------------------------------------ */
@@ -600,6 +620,10 @@ static const char *correction(const struct bhi_driver_info *info, char out[160])
 int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_error *failure) {
     char seen[DRIVERS][200] = {{0}}, what[160];
     memset(driver, 0, sizeof *driver);
+    if (strcmp(name, nvrtc_info.name) == 0) {
+        driver->info = &nvrtc_info;
+        return 0;
+    }
     if (name[0] != '\0') {
         const struct bhi_driver_info *info = bhi_driver_info(name);
         if (!info) {
@@ -647,8 +671,11 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
     }
     /* RTLD_NOW: after the root is gone, no symbol can be looked up any more. */
     const struct bhi_driver_info *info = driver->info;
-    driver->handle = dlopen(driver->library, RTLD_NOW | RTLD_LOCAL);
-    if (!driver->handle) {
+    if (info->compiler) {
+        if (!(driver->handle = bhi_nvrtc_load(failure))) {
+            return -ENOENT;
+        }
+    } else if (!(driver->handle = dlopen(driver->library, RTLD_NOW | RTLD_LOCAL))) {
         char limit[BHI_LIMIT_TEXT], what[160];
         const bool limited = *bhi_limit_address_space(limit);
         /* No manifest says that CUDA is here: the dynamic linker knows. */
@@ -662,8 +689,9 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
         return BHI_ERROR(failure, BH_REASON_DRIVER_BROKEN, info->name,
                          .text = "it has no " CUDA_ENTRY ": CUDA 12 or later is needed");
     }
-    if (!info->cuda && (!dlsym(driver->handle, "vk_icdNegotiateLoaderICDInterfaceVersion") ||
-                        !dlsym(driver->handle, "vk_icdGetInstanceProcAddr"))) {
+    if (!info->cuda && !info->compiler &&
+        (!dlsym(driver->handle, "vk_icdNegotiateLoaderICDInterfaceVersion") ||
+         !dlsym(driver->handle, "vk_icdGetInstanceProcAddr"))) {
         return BHI_ERROR(failure, BH_REASON_DRIVER_BROKEN, info->name,
                          .text = "it has no vk_icd... functions, so it is no Vulkan driver");
     }
@@ -688,6 +716,10 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
 }
 
 bhi_entry bhi_driver_entry(const struct bhi_driver *driver, struct bhi_error *failure) {
+    if (driver->info->compiler) {
+        (void)refuse_name(driver->info->name, failure);
+        return NULL;
+    }
     if (driver->info->cuda) {
         return (bhi_entry)dlsym(driver->handle, CUDA_ENTRY);
     }

@@ -61,6 +61,7 @@ struct bhi_driver_limits {
 struct bhi_driver_info {
     const char *name;
     bool cuda;           /* for CUDA, not Vulkan: no manifest leads to it, and it must be named */
+    bool compiler;       /* no driver of a device, but NVRTC: its workers are compilers only */
     const char *package; /* what to install where it is missing */
     const char *const *libraries; /* fnmatch patterns of the library's file name; NULL-terminated */
     const char *const *preloads; /* what the library loads later; those that are here; NULL: none */
@@ -102,9 +103,10 @@ void bhi_driver_version(const struct bhi_msg_device *device, char *out, size_t s
 bool bhi_driver_knows(const struct bhi_driver_info *info, const char *version);
 /* Writes the versions that the table was made for: "Mesa 22.3.*, Mesa 25.0.*". */
 void bhi_driver_made_for(const struct bhi_driver_info *info, char *out, size_t size);
-/* Returns what a worker without a device has in place of a driver: rules of its own, and no
- * paths. */
-const struct bhi_driver *bhi_driver_none(enum bhi_worker_kind kind);
+/* Returns what a worker without a device has in place of |driver|, which its zygote has loaded: rules of
+ * its own, and no paths. */
+const struct bhi_driver *bhi_driver_none(enum bhi_worker_kind kind,
+                                         const struct bhi_driver *driver);
 /* Picks the driver called |name|, or for "" the first of the table that is present: its manifest is
  * found and its device nodes exist. Returns 0, or -errno with |failure| (NO_DEVICE). */
 int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_error *failure);

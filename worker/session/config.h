@@ -26,6 +26,7 @@ struct bhi_session_config {
     size_t device_count;
     struct bhi_watchdog *watchdog; /* NULL: what runs cannot be stopped */
     enum bhi_worker_kind kind;     /* kinds without a device: see loader.h, compiler.h */
+    void *nvrtc;                   /* the library, for a compiler; NULL: none */
 };
 
 #endif

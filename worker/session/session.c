@@ -108,7 +108,7 @@ static struct bhi_session *start_other(struct bhi_session *s) {
     } else if (s->config.kind == BHI_WORKER_LOADER) {
         s->loader = bhi_loader_create(s->config.progress, &error);
     } else {
-        s->compiler = bhi_compiler_create(&error);
+        s->compiler = bhi_compiler_create(s->config.nvrtc, &error);
     }
     if (s->loader || s->compiler || s->sentinel) {
         return s;

@@ -126,7 +126,12 @@ static int read_start(struct warden *warden, struct bhi_error *failure) {
 
 /* Drivers read dozens of variables. They get only those that the host passes on deliberately. */
 static void choose_environment(char **out, size_t most) {
-    static const char *const kept[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "LD_LIBRARY_PATH",
+    static const char *const kept[] = {"VK_DRIVER_FILES",
+                                       "VK_ICD_FILENAMES",
+                                       "LD_LIBRARY_PATH",
+                                       "BULKHEAD_NVRTC",
+                                       "CUDA_HOME",
+                                       "CUDA_PATH",
                                        NULL};
     size_t count = 0;
     for (size_t i = 0; kept[i] && count < most; i++) {
