@@ -103,6 +103,9 @@ static const struct bhi_example run_examples[] = {
     {"bulkhead run saxpy.ptx --entry saxpy --device cuda --grid 4096 --block 256 --in 0=x.npy "
      "--inout 1=y.npy --push f32:2,u32:1048576",
      "Runs saxpy(const float *x, float *y, float a, unsigned n) of CUDA C++, made with nvcc -ptx."},
+    {"bulkhead run scale.cu --entry 'scale<float>' --device cuda --grid 4096 --block 256 --inout "
+     "0=x.npy --push f32:2,u32:1048576",
+     "Compiles CUDA C++, and runs a template of it."},
     {"bulkhead run mandelbrot.spv --groups 64,64 --out 0=set.npy:u32[512,512] --push "
      "u32:512,512,256",
      "A picture of 512 by 512 points."},
@@ -117,7 +120,8 @@ static const struct bhi_section compile_sections[] = {
     {"Output",
      "The module is written completely or not at all. It is what bulkhead run would make of the "
      "source: SPIR-V 1.3 for Vulkan 1.1, optimised, with all names. Its entry point is main. It is "
-     "neither validated nor guarded: the worker that runs it does that."},
+     "neither validated nor guarded: the worker that runs it does that. PTX is for compute "
+     "capability 7.5 and later, or as --compile-options says."},
     {"Exit status", "  0    the module is written\n"
                     "  1    the source crashes the compiler, or exhausts its memory or its time\n"
                     "  2    bad usage, or a source that does not compile\n"
@@ -530,17 +534,17 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "worker process. If the kernel or the driver crashes, hangs or exhausts its memory, "
              "the command prints a verdict: which kernel, what happened, and whether it "
              "executed.\n\n"
-             "KERNEL is SPIR-V (.spv), GLSL (.comp, .glsl) or HLSL (.hlsl). If the name has no "
+             "KERNEL is SPIR-V (.spv), GLSL (.comp, .glsl), HLSL (.hlsl) or CUDA C++ (.cu). If the "
+             "name has no "
              "such ending, give --language; without it the content decides. A source is compiled "
              "in a "
              "sandboxed worker of its own; the output of the compiler goes to standard error. "
              "Other languages are refused; the message names a tool that makes SPIR-V from them "
              "(docs/sources.md).\n\n"
-             "KERNEL may also be an image for CUDA, which its content tells: PTX text (nvcc -ptx), "
-             "a "
-             "cubin or a fatbin. It needs --device cuda, --entry and --block. The source, CUDA "
-             "C++, "
-             "is not taken.",
+             "A kernel for CUDA needs --device cuda and --block. CUDA C++ is compiled by NVRTC; "
+             "bulkhead doctor says whether it is there. KERNEL may also be an image, which its "
+             "content tells: PTX text (nvcc -ptx), a cubin or a fatbin, with --entry "
+             "(docs/cuda.md).",
          SECTIONS(run_sections),
          EXAMPLES(run_examples)},
     [BHI_COMMAND_COMPILE] =
@@ -549,10 +553,11 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
          .operand = "SOURCE",
          .least_operands = 1,
          .most_operands = 1,
-         .summary = "Compile GLSL or HLSL to SPIR-V",
+         .summary = "Compile GLSL or HLSL to SPIR-V, CUDA C++ to PTX",
          .description =
-             "Compiles the kernel in SOURCE (- is standard input), GLSL or HLSL, and writes its "
-             "SPIR-V module. The compiler runs in a sandboxed worker of its own, without a device; "
+             "Compiles the kernel in SOURCE (- is standard input), GLSL, HLSL or CUDA C++, and "
+             "writes its SPIR-V module or its PTX. The compiler runs in a sandboxed worker of its "
+             "own, without a device; "
              "its output goes to standard error.",
          SECTIONS(compile_sections),
          EXAMPLES(compile_examples)},
@@ -566,10 +571,11 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
          .description =
              "Prints what the kernel in FILE (- is standard input) declares: entry point, "
              "workgroup, bindings, push constants, specialization constants, capabilities. FILE "
-             "is SPIR-V, GLSL or HLSL, as for bulkhead run. A sandboxed worker without a device "
+             "is SPIR-V or a source, as for bulkhead run. A sandboxed worker without a device "
              "parses it. Nothing runs, and no device is asked whether it supports the kernel. Of "
              "an "
-             "image for CUDA, only its kind and its size are printed.\n\n"
+             "image for CUDA, and of CUDA C++ after it was compiled, only kind and size are "
+             "printed.\n\n"
              "If the name of FILE ends in .npy or .safetensors, lists its arrays: type, shape, "
              "bytes, the offset of the data in the file, and the name. Only --json and --verbose "
              "apply. A sandboxed worker reads the header, and none of the data.",

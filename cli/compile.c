@@ -1,4 +1,4 @@
-/* bulkhead compile: a source's SPIR-V, into a file. */
+/* bulkhead compile: a source's SPIR-V or PTX, into a file. */
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,16 +47,18 @@ static int take_arguments(struct compile *compile, const struct bhi_args *args) 
         return bhi_complain_usage(command, "%s; see bulkhead compile --help", complaint.text);
     }
     compile->file.path = args->operands[0];
+    compile->file.takes_cuda = true;
     if (bhi_kernel_file_read(&compile->file, &compile->source, &error, &complaint) != BH_OK) {
         return bhi_interrupt_signal() ? bhi_interrupt_exit_status()
                                       : refuse_source(compile, complaint.text);
     }
     if (!bhi_kernel_file_is_source(&compile->file)) {
         return refuse_source(compile,
-                             bhi_language_is_spirv(compile->file.code, compile->file.size)
+                             bhi_kernel_file_is_cuda(&compile->file) ? "it is compiled already"
+                             : bhi_language_is_spirv(compile->file.code, compile->file.size)
                                  ? "it is SPIR-V already"
                                  : "it is taken for SPIR-V: GLSL needs a name that ends in .comp "
-                                   "or .glsl, HLSL one in .hlsl, or --language");
+                                   "or .glsl, HLSL one in .hlsl, CUDA one in .cu, or --language");
     }
     return BHI_EXIT_READY;
 }
@@ -101,7 +103,8 @@ static int run(struct compile *compile, bool verbose) {
     if (is_source(compile)) {
         return refuse_output(compile, "it is the source");
     }
-    if (!bhi_outname_check(compile->path, "spv", &complaint)) {
+    if (!bhi_outname_check(compile->path, bhi_kernel_file_is_cuda(&compile->file) ? "ptx" : "spv",
+                           &complaint)) {
         return refuse_output(compile, complaint.text);
     }
     if (!bhi_outfile_open(bhi_outfile_is_stdout(compile->path) ? "-" : compile->path, 0,

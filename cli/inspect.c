@@ -56,7 +56,7 @@ static int take_arguments(struct inspect *inspect, const struct bhi_args *args) 
         return bhi_complain_usage(command, "%s; see bulkhead inspect --help", complaint.text);
     }
     inspect->file.path = args->operands[0];
-    inspect->file.takes_images = true;
+    inspect->file.takes_cuda = true;
     const bh_status status =
         bhi_kernel_file_read(&inspect->file, &inspect->code, &error, &complaint);
     if (status == BH_OK) {
@@ -151,8 +151,21 @@ static void print(const struct inspect *inspect, const char *name, bool json) {
     }
 }
 
+/* What NVRTC has made of a source. */
+static int print_compiled(struct inspect *inspect, const char *name, bool json) {
+    size_t size = 0;
+    char begin[4] = "";
+    inspect->status = bh_kernel_code(inspect->kernel, begin, sizeof begin, &size, &inspect->detail);
+    if (inspect->status != BH_OK) {
+        return fail(inspect);
+    }
+    bhi_inspect_print_image(name, bhi_language_image_kind(begin, sizeof begin), size, json);
+    return BHI_EXIT_READY;
+}
+
 static int inspect_any(const struct bhi_args *args) {
     char name[64];
+    const bool json = bhi_args_has(args, BHI_INSPECT_JSON);
     if (bhi_inspect_is_array(args->operands[0])) {
         return bhi_inspect_tensors(args);
     }
@@ -162,21 +175,22 @@ static int inspect_any(const struct bhi_args *args) {
     }
     int exit_status = take_arguments(inspect, args);
     bhi_kernel_file_name(args->operands[0], name);
-    const bool image = exit_status == BHI_EXIT_READY &&
-                       bhi_kernel_file_language(&inspect->file) == BHI_LANGUAGE_IMAGE;
-    if (image && inspect->guarded) {
+    const bool cuda = exit_status == BHI_EXIT_READY && bhi_kernel_file_is_cuda(&inspect->file);
+    if (cuda && inspect->guarded) {
         exit_status = bhi_complain_usage(
-            command, "--guarded: %s is an image for CUDA, which has no guard", args->operands[0]);
-    } else if (image) {
+            command, "--guarded: %s is for CUDA, whose kernels have no guard", args->operands[0]);
+    } else if (cuda && !bhi_kernel_file_is_source(&inspect->file)) {
         bhi_inspect_print_image(name, bhi_language_image_kind(inspect->code, inspect->file.size),
-                                inspect->file.size, bhi_args_has(args, BHI_INSPECT_JSON));
+                                inspect->file.size, json);
     } else if (exit_status == BHI_EXIT_READY) {
         inspect->context =
             bhi_session_open(command, bhi_args_has(args, BHI_INSPECT_VERBOSE), NULL, &exit_status);
     }
-    if (inspect->context && (exit_status = make_kernel(inspect, name)) == BHI_EXIT_READY &&
-        (exit_status = ask_all(inspect)) == BHI_EXIT_READY) {
-        print(inspect, name, bhi_args_has(args, BHI_INSPECT_JSON));
+    if (inspect->context && (exit_status = make_kernel(inspect, name)) == BHI_EXIT_READY) {
+        exit_status = cuda ? print_compiled(inspect, name, json) : ask_all(inspect);
+    }
+    if (inspect->context && exit_status == BHI_EXIT_READY && !cuda) {
+        print(inspect, name, json);
     }
     bhi_complain_cancelled(command, exit_status, "");
     bh_kernel_release(inspect->kernel);

@@ -27,6 +27,7 @@ static const struct filler of_kernel[] = {
     {"in", .pair = bhi_run_add_in},
     {"out", .pair = bhi_run_add_out},
     {"inout", .pair = bhi_run_add_inout},
+    {"compile-options", .text = bhi_run_set_compile_options},
     {"push", .text = bhi_run_add_push},
     {"spec", .pair = bhi_run_add_constant, .alone = true},
     {"reinterpret", .flag = offsetof(struct bhi_run_request, reinterpret)},

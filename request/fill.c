@@ -17,6 +17,12 @@ bool bhi_run_set_language(struct bhi_run_request *request, const char *text,
     return bhi_language_parse(text, &request->language, complaint);
 }
 
+bool bhi_run_set_compile_options(struct bhi_run_request *request, const char *text,
+                                 struct bhi_complaint *complaint) {
+    request->source.options = text;
+    return *text ? true : bhi_refuse(complaint, "there are none");
+}
+
 bool bhi_run_set_groups(struct bhi_run_request *request, const char *text,
                         struct bhi_complaint *complaint) {
     return bhi_parse_groups(text, "group", request->groups, complaint);

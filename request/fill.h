@@ -14,10 +14,11 @@ typedef bool bhi_run_text(struct bhi_run_request *request, const char *text,
 typedef bool bhi_run_pair(struct bhi_run_request *request, const char *name, size_t length,
                           const char *value, struct bhi_complaint *complaint);
 
-bhi_run_text bhi_run_set_entry, bhi_run_set_language, bhi_run_set_groups, bhi_run_set_block,
-    bhi_run_set_shared, bhi_run_add_push, bhi_run_add_include, bhi_run_set_deadline,
-    bhi_run_set_compile_deadline, bhi_run_set_grace, bhi_run_set_tenant, bhi_run_set_repeat,
-    bhi_run_set_memory_limit, bhi_run_set_memory, bhi_run_set_device, bhi_run_set_cache_dir;
+bhi_run_text bhi_run_set_entry, bhi_run_set_language, bhi_run_set_compile_options,
+    bhi_run_set_groups, bhi_run_set_block, bhi_run_set_shared, bhi_run_add_push,
+    bhi_run_add_include, bhi_run_set_deadline, bhi_run_set_compile_deadline, bhi_run_set_grace,
+    bhi_run_set_tenant, bhi_run_set_repeat, bhi_run_set_memory_limit, bhi_run_set_memory,
+    bhi_run_set_device, bhi_run_set_cache_dir;
 bhi_run_pair bhi_run_add_in, bhi_run_add_out, bhi_run_add_inout, bhi_run_add_constant,
     bhi_run_add_define;
 

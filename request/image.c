@@ -17,9 +17,10 @@ static const struct bhi_run_binding *find_named(const struct bhi_run_request *re
     return NULL;
 }
 
-void bhi_run_note_image(struct bhi_run_request *request, bool image) {
-    request->image = image;
-    if (image && request->entry) {
+void bhi_run_note_language(struct bhi_run_request *request, enum bhi_language language) {
+    request->compiled = language == BHI_LANGUAGE_CUDA;
+    request->image = request->compiled || language == BHI_LANGUAGE_IMAGE;
+    if (request->image && request->entry) {
         bhi_text_clean(request->kernel_name, sizeof request->kernel_name, request->entry);
     }
 }
@@ -49,8 +50,8 @@ bool bhi_run_check_image(const struct bhi_run_request *request, const char *devi
         {!image && request->block[0], "block", " is for CUDA kernels; this one has its own"},
         {!image && request->has_shared, "shared", " is for CUDA kernels; this one has its own"},
         {image && !device, "device",
-         " cuda is missing: it is an image for CUDA, and the default device is not"},
-        {image && !request->entry, "entry",
+         " cuda is missing: it is for CUDA, and the default device is not"},
+        {image && !request->entry && !request->compiled, "entry",
          " is missing: an image for CUDA can have several kernels, and none is the default (in "
          "CUDA C++, extern \"C\" keeps the name)"},
         {image && !request->block[0], "block",
@@ -79,9 +80,10 @@ bool bhi_run_check_driver(const struct bhi_run_request *request, const char *sel
         return true;
     }
     return bhi_refuse(complaint, "%s cannot run it: %s", selector,
-                      !request->image ? "a CUDA device needs PTX, a cubin or a fatbin (nvcc -ptx)"
-                      : *dashes       ? "it is an image for CUDA, use --device cuda"
-                                      : "it is an image for CUDA, use \"device\": \"cuda\"");
+                      !request->image
+                          ? "a CUDA device needs CUDA C++ (.cu), PTX, a cubin or a fatbin"
+                      : *dashes ? "it is for CUDA, use --device cuda"
+                                : "it is for CUDA, use \"device\": \"cuda\"");
 }
 
 static bool match_binding(const struct bhi_run_binding *given, const bh_kernel_info *info,

@@ -5,9 +5,9 @@
 
 #include "request/run.h"
 
-/* Notes whether the kernel is an image. The kernel of one is named after its entry point, as CUDA's
- * tools name it: a file can have several. */
-void bhi_run_note_image(struct bhi_run_request *request, bool image);
+/* Notes what the kernel's file is. A kernel for CUDA is named after its entry point, as CUDA's tools name
+ * it: a file can have several. */
+void bhi_run_note_language(struct bhi_run_request *request, enum bhi_language language);
 /* Checks what can be checked without a worker. |device| is the one that was asked for; NULL: none. The
  * complaint names an option with |dashes|, or without any a key. */
 bool bhi_run_check_image(const struct bhi_run_request *request, const char *device,

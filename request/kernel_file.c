@@ -47,7 +47,13 @@ enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file) {
 
 bool bhi_kernel_file_is_source(const struct bhi_kernel_file *file) {
     const enum bhi_language language = bhi_kernel_file_language(file);
-    return language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL;
+    return language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL ||
+           language == BHI_LANGUAGE_CUDA;
+}
+
+bool bhi_kernel_file_is_cuda(const struct bhi_kernel_file *file) {
+    const enum bhi_language language = bhi_kernel_file_language(file);
+    return language == BHI_LANGUAGE_CUDA || language == BHI_LANGUAGE_IMAGE;
 }
 
 bh_status bhi_kernel_file_read(struct bhi_kernel_file *file, void **out_code, int *out_errno,
@@ -59,7 +65,7 @@ bh_status bhi_kernel_file_read(struct bhi_kernel_file *file, void **out_code, in
         }
         file->code = *out_code;
     }
-    return bhi_language_compiles(bhi_kernel_file_language(file), file->takes_images, complaint)
+    return bhi_language_compiles(bhi_kernel_file_language(file), file->takes_cuda, complaint)
                ? BH_OK
                : BH_INVALID_KERNEL;
 }

@@ -1,4 +1,4 @@
-/* The file that a kernel is in: SPIR-V, GLSL, HLSL, or an image for CUDA. */
+/* The file that a kernel is in: SPIR-V, GLSL, HLSL, CUDA C++, or an image for CUDA. */
 #ifndef BHI_REQUEST_KERNEL_FILE_H
 #define BHI_REQUEST_KERNEL_FILE_H
 
@@ -14,7 +14,7 @@ struct bhi_kernel_file {
     enum bhi_language language; /* as given; UNKNOWN: not given */
     struct bhi_source source;   /* this and the next are only for sources */
     uint64_t deadline_ns;       /* of the compile; 0: the default */
-    bool takes_images;          /* otherwise an image for CUDA is refused */
+    bool takes_cuda;            /* otherwise images and sources for CUDA are refused */
 };
 
 /* Writes the file's name without folder and ending, which is the kernel's name in verdicts. */
@@ -25,6 +25,8 @@ void bhi_kernel_file_name(const char *path, char out[64]);
 enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file);
 /* Is it compiled, and no module yet? */
 bool bhi_kernel_file_is_source(const struct bhi_kernel_file *file);
+/* Does it become a kernel for CUDA devices? */
+bool bhi_kernel_file_is_cuda(const struct bhi_kernel_file *file);
 /* Reads the file, also standard input, unless it has its code; the caller frees *out_code. Returns
  * BH_OK, LOAD_FAILED, NO_MEMORY, or INVALID_KERNEL for a language that nothing here compiles; then
  * there is file->code, too. *out_errno is 0 if no system call was the reason. Blocks; a signal

@@ -20,6 +20,7 @@ static void compile(struct bhi_kernel_make *make) {
     source.include_count = file->source.include_count;
     source.language = (bh_language)bhi_kernel_file_language(file);
     source.deadline_ns = file->deadline_ns;
+    source.options = file->source.options;
     source.log = make->log;
     source.log_size = sizeof make->log;
     make->status = bh_kernel_create_source(make->context, &source, make->options, &make->kernel,
@@ -60,7 +61,9 @@ static void explain(struct bhi_kernel_make *make) {
     memmove(detail->message, why, strlen(why) + 1);
     if (detail->reason == BH_REASON_NOT_SPIRV) { /* perhaps it was not meant to be */
         bhi_text_append(detail->message, sizeof detail->message,
-                        "; a source needs a name that ends in .comp, .glsl or .hlsl");
+                        make->file->takes_cuda
+                            ? "; a source needs a name that ends in .comp, .glsl, .hlsl or .cu"
+                            : "; a source needs a name that ends in .comp, .glsl or .hlsl");
         bhi_text_append(detail->message, sizeof detail->message, make->words->otherwise);
     }
 }
@@ -76,11 +79,14 @@ static bool refuse(struct bhi_kernel_make *make) {
                    "%s is %.100s: the entry point of GLSL is main; leave %s out", words->entry,
                    entry, words->entry);
     } else if (make->file->source.given && !bhi_kernel_file_is_source(make->file)) {
-        bhi_format(detail->message, sizeof detail->message,
-                   "it is %s: %s are for GLSL (.comp, .glsl) and HLSL",
+        bhi_format(detail->message, sizeof detail->message, "it is %s: %s are for sources",
                    bhi_kernel_file_language(make->file) == BHI_LANGUAGE_IMAGE ? "an image for CUDA"
                                                                               : "SPIR-V",
                    words->source);
+    } else if (make->file->source.options &&
+               bhi_kernel_file_language(make->file) != BHI_LANGUAGE_CUDA) {
+        bhi_format(detail->message, sizeof detail->message,
+                   "--compile-options are NVRTC's, for CUDA C++ (.cu)");
     } else {
         return false;
     }

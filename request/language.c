@@ -11,12 +11,12 @@ static const struct {
     const char *name;
     const char *instead; /* of a refused language: what to do */
 } languages[] = {
-    [BHI_LANGUAGE_SPIRV] = {"spirv", NULL},
-    [BHI_LANGUAGE_GLSL] = {"glsl", NULL},
-    [BHI_LANGUAGE_HLSL] = {"hlsl", NULL},
+    [BHI_LANGUAGE_SPIRV] = {"SPIR-V", NULL},
+    [BHI_LANGUAGE_GLSL] = {"GLSL", NULL},
+    [BHI_LANGUAGE_HLSL] = {"HLSL", NULL},
+    [BHI_LANGUAGE_CUDA] = {"CUDA", "bulkhead run compiles and runs it on a CUDA device"},
     [BHI_LANGUAGE_WGSL] = {"WGSL", "make SPIR-V of it: naga k.wgsl k.spv, or tint --format spirv"},
     [BHI_LANGUAGE_IMAGE] = {"an image for CUDA", "bulkhead run runs it on a CUDA device"},
-    [BHI_LANGUAGE_CUDA] = {"CUDA", "make PTX or a cubin of it for bulkhead run: nvcc -ptx k.cu"},
     [BHI_LANGUAGE_HIP] = {"HIP", "port it to GLSL, HLSL, or OpenCL C (for clspv); SPIR-V from "
                                  "chipStar is for OpenCL, and Vulkan does not accept it"},
     [BHI_LANGUAGE_OPENCL] = {"OpenCL C", "make SPIR-V for Vulkan of it: clspv k.cl -o k.spv"},
@@ -62,9 +62,8 @@ static const struct {
 };
 
 const char *bhi_language_word(size_t index) {
-    return index < BHI_LANGUAGE_IMAGE - BHI_LANGUAGE_SPIRV
-               ? languages[BHI_LANGUAGE_SPIRV + index].name
-               : NULL;
+    static const char *const names[] = {"spirv", "glsl", "hlsl", "cuda"}; /* from SPIRV on */
+    return index < COUNT(names) ? names[index] : NULL;
 }
 
 bool bhi_language_parse(const char *value, enum bhi_language *out,
@@ -75,7 +74,7 @@ bool bhi_language_parse(const char *value, enum bhi_language *out,
             return true;
         }
     }
-    return bhi_refuse(complaint, "it is spirv, glsl or hlsl");
+    return bhi_refuse(complaint, "it is spirv, glsl, hlsl or cuda");
 }
 
 static int find_ending(const char *path) {
@@ -173,13 +172,14 @@ enum bhi_language bhi_language_of_code(const void *code, size_t size) {
     return BHI_LANGUAGE_UNKNOWN;
 }
 
-bool bhi_language_compiles(enum bhi_language language, bool takes_images,
+bool bhi_language_compiles(enum bhi_language language, bool takes_cuda,
                            struct bhi_complaint *complaint) {
     if (language > BHI_LANGUAGE_FOREIGN) {
         return bhi_foreign_refuse((enum bhi_foreign)(language - BHI_LANGUAGE_FOREIGN), "kernel",
                                   complaint);
     }
-    return !languages[language].instead || (takes_images && language == BHI_LANGUAGE_IMAGE) ||
+    return !languages[language].instead ||
+           (takes_cuda && (language == BHI_LANGUAGE_IMAGE || language == BHI_LANGUAGE_CUDA)) ||
            bhi_refuse(complaint, "it is %s, which is not supported; %s", languages[language].name,
                       languages[language].instead);
 }

@@ -14,10 +14,10 @@ enum bhi_language {
     BHI_LANGUAGE_SPIRV = BH_LANGUAGE_SPIRV,
     BHI_LANGUAGE_GLSL = BH_LANGUAGE_GLSL,
     BHI_LANGUAGE_HLSL = BH_LANGUAGE_HLSL,
+    BHI_LANGUAGE_CUDA = BH_LANGUAGE_CUDA,
     BHI_LANGUAGE_IMAGE, /* for CUDA: PTX, a cubin or a fatbin */
     /* These are recognised and refused. */
     BHI_LANGUAGE_WGSL,
-    BHI_LANGUAGE_CUDA,
     BHI_LANGUAGE_HIP,
     BHI_LANGUAGE_OPENCL,
     BHI_LANGUAGE_METAL,
@@ -26,7 +26,7 @@ enum bhi_language {
     BHI_LANGUAGE_FOREIGN, /* no language: FOREIGN + one of enum bhi_foreign */
 };
 
-/* Parses the value of --language: spirv, glsl or hlsl. */
+/* Parses the value of --language: spirv, glsl, hlsl or cuda. */
 bool bhi_language_parse(const char *value, enum bhi_language *out, struct bhi_complaint *complaint);
 /* Returns the possible values one after the other; NULL after the last. */
 const char *bhi_language_word(size_t index);
@@ -42,9 +42,9 @@ bool bhi_language_is_binary_image(const void *code, size_t size);
 enum bhi_language bhi_language_of_code(const void *code, size_t size);
 /* Returns what an image is: "cubin", "fatbin" or "PTX". */
 const char *bhi_language_image_kind(const void *code, size_t size);
-/* Returns false, with a complaint, if nothing here compiles |language|. Images are only taken by those
- * who say so. */
-bool bhi_language_compiles(enum bhi_language language, bool takes_images,
+/* Returns false, with a complaint, if nothing here compiles |language|. Images and CUDA C++ are only
+ * taken by those who say so. */
+bool bhi_language_compiles(enum bhi_language language, bool takes_cuda,
                            struct bhi_complaint *complaint);
 
 #endif

@@ -30,7 +30,8 @@ struct bhi_run_request {
     uint32_t block[3]; /* of an image for CUDA; 0: not given */
     bool has_shared;
     uint32_t shared_bytes;            /* likewise */
-    bool image;                       /* the kernel is one; known when its file was read */
+    bool image;                       /* the kernel is for CUDA; known when its file was read */
+    bool compiled;                    /* and its file is CUDA C++; likewise */
     struct bhi_run_binding *bindings; /* owned */
     uint32_t binding_count;
     struct bhi_push push;

@@ -91,7 +91,8 @@ static bool add_file(struct bhi_source *source, const char *path, const char *na
 
 /* Returns true for the names of sources. Other files of a folder are not read. */
 static bool is_source(const char *name) {
-    static const char *const endings[] = {".glsl", ".comp", ".hlsl", ".hlsli", ".h", ".inc"};
+    static const char *const endings[] = {".glsl", ".comp", ".hlsl", ".hlsli",
+                                          ".h",    ".inc",  ".cuh",  ".hpp"};
     const char *ending = strrchr(name, '.');
     for (size_t i = 0; ending && i < sizeof endings / sizeof endings[0]; i++) {
         if (!strcmp(ending, endings[i])) {

@@ -1,4 +1,4 @@
-/* The defines of a GLSL source (-D), and what it may include (-I). The files of -I are read here,
+/* The defines of a source (-D), what it may include (-I), and options of its compiler. The files of -I are read here,
  * before the compile: the compiler gets their text and opens no file. */
 #ifndef BHI_REQUEST_SOURCE_H
 #define BHI_REQUEST_SOURCE_H
@@ -17,6 +17,7 @@ struct bhi_source {
     bh_source_include *includes; /* owned, and their texts */
     uint32_t include_count;
     char **include_paths; /* owned, each too: the files that they were read from */
+    const char *options;  /* borrowed; of NVRTC; NULL: none */
     bool given;           /* defines or includes were given, also a folder without sources */
     size_t bytes;         /* size of all includes */
     int error;            /* errno of the last refusal; 0: none, or no system call was the reason */

@@ -36,16 +36,15 @@ bool bhi_content_expression(const struct bhi_eval_request *eval, struct bhi_comp
 
 bool bhi_content_kernel(const char *path, enum bhi_language given,
                         struct bhi_complaint *complaint) {
-    struct bhi_kernel_file file = {.path = path, .language = given, .takes_images = true};
+    struct bhi_kernel_file file = {.path = path, .language = given, .takes_cuda = true};
     void *code = NULL;
     int error;
     bool good = bhi_kernel_file_read(&file, &code, &error, complaint) == BH_OK;
     if (good && bhi_kernel_file_language(&file) == BHI_LANGUAGE_SPIRV &&
         !bhi_language_is_spirv(code, file.size)) {
-        good = bhi_refuse(
-            complaint,
-            "it is not a SPIR-V module, and its name does not end as that "
-            "of a source (.comp, .glsl, .hlsl) or of an image for CUDA (.ptx, .cubin, .fatbin)");
+        good = bhi_refuse(complaint, "it is not a SPIR-V module, and its name does not end as that "
+                                     "of a source (.comp, .glsl, .hlsl, .cu) or of an image for "
+                                     "CUDA (.ptx, .cubin, .fatbin)");
     }
     free(code);
     return good;

@@ -279,8 +279,8 @@ static void check_line(struct preflight *flight, size_t index, bool has_kernel) 
     bool good = true;
     const enum bhi_language named =
         spec->kernel ? bhi_language_of_name(spec->kernel) : BHI_LANGUAGE_UNKNOWN;
-    if (spec->kernel && !flight->contents && named != BHI_LANGUAGE_IMAGE &&
-        bhi_language_compiles(named, false, &why)) {
+    const bool cuda = named == BHI_LANGUAGE_IMAGE || named == BHI_LANGUAGE_CUDA;
+    if (spec->kernel && !flight->contents && !cuda && bhi_language_compiles(named, true, &why)) {
         return;
     }
     if (!bhi_job_request_parse(spec->text, NULL, false, &request, &complaint)) {
@@ -293,8 +293,8 @@ static void check_line(struct preflight *flight, size_t index, bool has_kernel) 
             bhi_refuse(&complaint, "\"eval\": '%.100s': %.600s", request.run.eval->expression,
                        why.text);
         }
-    } else if (!request.run.language && (!flight->contents || named == BHI_LANGUAGE_IMAGE)) {
-        bhi_run_note_image(&request.run, named == BHI_LANGUAGE_IMAGE);
+    } else if (!request.run.language && (!flight->contents || cuda)) {
+        bhi_run_note_language(&request.run, named);
         good =
             bhi_language_compiles(named, true, &why) &&
             (!request.run.image ||

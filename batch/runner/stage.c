@@ -262,9 +262,8 @@ void bhi_stage(struct bhi_work *work) {
         bh_verdict *verdict = &work->attempt.verdict;
         verdict->executed = BH_EXECUTED_YES;
         verdict->exit_code = -1;
-        bhi_run_note_image(&work->request->run,
-                           bhi_language_of_name(work->request->run.kernel_path) ==
-                               BHI_LANGUAGE_IMAGE);
+        bhi_run_note_language(&work->request->run,
+                              bhi_language_of_name(work->request->run.kernel_path));
         memcpy(verdict->kernel_name, work->request->run.kernel_name, sizeof verdict->kernel_name);
         pthread_mutex_lock(&runner->lock);
         bhi_work_enter(work, BHI_WORK_FINISHING);

@@ -100,7 +100,7 @@ static bh_status make(const struct bhi_runner_options *runner, struct bhi_run_re
                                    .deadline_ns = request->compile_deadline_ns
                                                       ? request->compile_deadline_ns
                                                       : runner->compile_deadline_ns,
-                                   .takes_images = true};
+                                   .takes_cuda = true};
     struct bhi_complaint complaint;
     bh_kernel_options options;
     void *code;
@@ -116,7 +116,7 @@ static bh_status make(const struct bhi_runner_options *runner, struct bhi_run_re
         return file.code ? status : bhi_work_blame(entry->sys_errno, BH_LOAD_FAILED);
     }
     entry->language = bhi_kernel_file_language(&file);
-    bhi_run_note_image(request, entry->language == BHI_LANGUAGE_IMAGE);
+    bhi_run_note_language(request, entry->language);
     struct bhi_kernel_make *make = calloc(1, sizeof *make);
     if (!make) {
         free(code);
@@ -211,7 +211,7 @@ static bool look_up(struct bhi_work *work, const uint8_t key[32], bool *out_make
 static bool check_line(struct bhi_work *work) {
     struct bhi_run_request *request = &work->request->run;
     struct bhi_complaint complaint;
-    bhi_run_note_image(request, work->kernel->language == BHI_LANGUAGE_IMAGE);
+    bhi_run_note_language(request, work->kernel->language);
     return work->kernel->language == BHI_LANGUAGE_UNKNOWN ||
            bhi_run_check_image(request,
                                request->device ? request->device : work->runner->options->device,

@@ -48,6 +48,9 @@ bool bhi_kernel_file_take(struct bhi_kernel_file *file, const char **entry,
     if (!strcmp(name, "I")) {
         return bhi_source_include(&file->source, value, complaint);
     }
+    if (!strcmp(name, "compile-options")) {
+        return bhi_parse_text(value, "text", &file->source.options, complaint);
+    }
     if (!strcmp(name, "language")) {
         return bhi_language_parse(value, &file->language, complaint);
     }

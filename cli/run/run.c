@@ -40,7 +40,7 @@ static int make_kernel(struct bhi_run *run) {
                                          .language = request->language,
                                          .source = request->source,
                                          .deadline_ns = request->compile_deadline_ns,
-                                         .takes_images = true};
+                                         .takes_cuda = true};
 
     bhi_run_request_kernel_options(request, &options);
     return bhi_kernel_file_make(request->command, &file, &run->context, &options, &run->kernel);
@@ -253,10 +253,10 @@ static int check_files(struct bhi_run *run) {
     struct bhi_complaint inner;
     int error;
     struct bhi_kernel_file file = {
-        .path = run->request.kernel_path, .language = run->request.language, .takes_images = true};
+        .path = run->request.kernel_path, .language = run->request.language, .takes_cuda = true};
     const bh_status status = bhi_kernel_file_read(&file, &run->code, &error, &inner);
     run->code_size = file.size;
-    bhi_run_note_image(&run->request, bhi_kernel_file_language(&file) == BHI_LANGUAGE_IMAGE);
+    bhi_run_note_language(&run->request, bhi_kernel_file_language(&file));
     if (status != BH_OK || !bhi_run_check_image(&run->request, run->request.device, "--", &inner)) {
         bhi_refuse(&complaint, "KERNEL %.300s: %.600s", run->request.kernel_path, inner.text);
         return bhi_run_refused(run, status == BH_OK ? BH_INVALID_ARGUMENT : status, &complaint);

@@ -16,7 +16,7 @@ _FOREIGN = {
     ".wgsl": "WGSL: compile it with naga, or tint --format spirv",
     ".cl": "OpenCL C: compile it with clspv",
     ".slang": "Slang: compile it with slangc -target spirv",
-    ".cu": "CUDA: port it to GLSL or HLSL",
+    ".cu": "CUDA: bulkhead run takes it; for Python port it to GLSL or HLSL",
     ".hip": "HIP: port it to GLSL or HLSL",
     ".metal": "Metal: port it to GLSL or HLSL",
     ".ptx": "PTX: compile its source for Vulkan",

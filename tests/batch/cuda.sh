@@ -94,7 +94,7 @@ while IFS='|' read -r words line; do
     expect_stderr "bad.jsonl:1: kernel several.ptx: $words"
     [ ! -e bad.jsonl.state ] || fail "it has a state"
 done << 'END'
-"device" cuda is missing: it is an image for CUDA, and the default device is not|"entry":"trap","grid":1,"block":1
+"device" cuda is missing: it is for CUDA, and the default device is not|"entry":"trap","grid":1,"block":1
 "entry" is missing: an image for CUDA can have several kernels|"device":"cuda","grid":1,"block":1
 "block" X[,Y[,Z]] is missing: a CUDA kernel does not say how many threads|"device":"cuda","entry":"trap","grid":1
 "trusted" is not for CUDA kernels|"device":"cuda","entry":"trap","grid":1,"block":1,"trusted":true
@@ -131,7 +131,7 @@ told() { # ID CODE WORDS
 told block INVALID_ARGUMENT 'noname: "block" X[,Y[,Z]] is missing'
 told other INVALID_KERNEL 'has no entry point "nowhere"'
 told large LIMIT_EXCEEDED 'threads'
-told vulkan INVALID_ARGUMENT 'lavapipe:0 cannot run it: it is an image for CUDA, use "device": "cuda"'
+told vulkan INVALID_ARGUMENT 'lavapipe:0 cannot run it: it is for CUDA, use "device": "cuda"'
 told few BINDING_MISMATCH 'kernel "saxpy" takes 16 bytes'
 told more BINDING_MISMATCH 'kernel "saxpy" takes 8 bytes'
 told spirv INVALID_ARGUMENT 'cuda cannot run it: a CUDA device needs PTX, a cubin or a fatbin'

@@ -114,7 +114,7 @@ in_bash 'bulkhead run k.spv --grid '
 in_bash 'bulkhead run k.spv --memory ' auto device host
 in_bash 'bulkhead eval y=x --memory=d' device
 in_bash 'bulkhead batch jobs --memory a' auto
-in_bash 'bulkhead run k.spv --language ' glsl hlsl spirv
+in_bash 'bulkhead run k.spv --language ' cuda glsl hlsl spirv
 in_bash 'bulkhead inspect k.spv --language=h' hlsl
 in_bash 'bulkhead batch jobs --isolate ' job kernel stream
 in_bash 'bulkhead chaos --faults ' close device full garbage hang illegal kill oom segv slow stop unguarded zygote
@@ -199,7 +199,7 @@ in_zsh bulkhead batch jobs --memory a -- auto
 in_zsh bulkhead run k.spv --cache-dir fo -- 'files -/'
 in_zsh bulkhead run k.spv --groups '' --
 in_zsh bulkhead run k.spv --grid '' --
-in_zsh bulkhead run k.spv --language '' -- glsl hlsl spirv
+in_zsh bulkhead run k.spv --language '' -- cuda glsl hlsl spirv
 in_zsh bulkhead inspect k.spv --language=h -- hlsl
 in_zsh bulkhead batch jobs --isolate '' -- job kernel stream
 in_zsh bulkhead chaos --faults s -- segv slow stop
@@ -237,7 +237,7 @@ in_fish 'bulkhead run k.spv --out 1=y.npy:l' 1=y.npy:like:
 in_fish 'bulkhead run k.spv --memory ' auto device host
 in_fish 'bulkhead eval y=x --memory=d' --memory=device
 in_fish 'bulkhead batch jobs --memory a' auto
-in_fish 'bulkhead run k.spv --language ' glsl hlsl spirv
+in_fish 'bulkhead run k.spv --language ' cuda glsl hlsl spirv
 in_fish 'bulkhead inspect k.spv --language=h' --language=hlsl
 in_fish 'bulkhead batch jobs --isolate k' kernel
 in_fish 'bulkhead chaos --faults z' zygote

@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
-# bulkhead run and inspect with images for CUDA, on the fake driver: what runs, how a kernel's end is told,
-# and what is refused.
+# bulkhead run, inspect and compile with images and sources for CUDA, on the fake driver and the fake NVRTC:
+# what runs, how a kernel's end is told, and what is refused.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 driver=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-cuda-XXXXXX")
 trap 'rm -rf "$folder" "$driver"' EXIT
 fake_cuda "$driver"
+cp "$FAKE_NVRTC" "$driver/libnvrtc.so.12"
+cp "$FAKE_NVRTC_BUILTINS" "$driver/libnvrtc-builtins.so.12.8"
+chmod -R a+rX "$driver"
+export BULKHEAD_NVRTC=$driver/libnvrtc.so.12
 
 ptx "saxpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n)" > saxpy.ptx
 ptx trap hang "null_read(.param .u64 y)" > several.ptx
@@ -69,12 +73,12 @@ bad() { # REASON ARGUMENT…: instead of the last of saxpy's
 }
 bad "saxpy.ptx: --block X[,Y[,Z]] is missing" "${saxpy[@]}" --device cuda --grid 1
 bad "saxpy.ptx: --entry is missing" "${cuda[@]}"
-bad "saxpy.ptx: --device cuda is missing: it is an image for CUDA" "${saxpy[@]}" --block 1 --grid 1
+bad "saxpy.ptx: --device cuda is missing: it is for CUDA" "${saxpy[@]}" --block 1 --grid 1
 bad "--trusted is not for CUDA" "${saxpy[@]}" "${cuda[@]}" --trusted
 bad "--spec is not for CUDA" "${saxpy[@]}" "${cuda[@]}" --spec 0=u32:1
 bad "of a CUDA kernel have no names" "${saxpy[@]:0:6}" "${cuda[@]}" --push a=2
 bad "--in x=x.npy: the parameters of a CUDA kernel have no names" --entry saxpy "${cuda[@]}" --in x=x.npy
-bad "-D and -I are for GLSL" "${saxpy[@]}" "${cuda[@]}" -D A=1
+bad "-D and -I are for sources" "${saxpy[@]}" "${cuda[@]}" -D A=1
 bad "--block 0: there must be at least one thread in each dimension" "${saxpy[@]}" --device cuda --grid 1 --block 0
 bad "'--groups' is given twice" "${saxpy[@]}" "${cuda[@]}" --groups 1
 bad 'has no entry point "other"' --entry other "${saxpy[@]:2}" "${cuda[@]}"
@@ -85,8 +89,8 @@ bad "--push: 8 bytes given, these parameters are not bound and take 16: 1 (8 byt
 bad "--in 2=x.npy: parameter 2 has 4 bytes and is no pointer" "${saxpy[@]}" "${cuda[@]}" --in 2=x.npy
 bad "--in 1.0=x.npy: the kernel has no parameter 1.0; it has 4, from 0 on" "${saxpy[@]}" "${cuda[@]}" --in 1.0=x.npy
 bad "threads of a block" "${saxpy[@]}" --device cuda --grid 1 --block 4096
-bad "lavapipe:0 cannot run it: it is an image for CUDA, use --device cuda" "${saxpy[@]}" "${cuda[@]:2}" --device lavapipe:0
-refuses "cuda:0 cannot run it: a CUDA device needs PTX, a cubin or a fatbin" \
+bad "lavapipe:0 cannot run it: it is for CUDA, use --device cuda" "${saxpy[@]}" "${cuda[@]:2}" --device lavapipe:0
+refuses "cuda:0 cannot run it: a CUDA device needs CUDA C++ (.cu), PTX, a cubin or a fatbin" \
     run "$SHADERS/saxpy.spv" --device cuda --groups 1 --in 0=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:1000
 refuses "--block is for CUDA kernels" run "$SHADERS/saxpy.spv" --block 1 --groups 1
 refuses "--shared is for CUDA kernels" run "$SHADERS/saxpy.spv" --shared 0 --groups 1
@@ -132,7 +136,88 @@ done << 'END'
 2|--push: the kernel has no parameters that are not bound|several.ptx --entry trap --grid 1 --block 1 --push u32:1
 2|--in 0=x.npy: the kernel has no parameters|several.ptx --entry trap --grid 1 --block 1 --in 0=x.npy
 END
-refuses "it is an image for CUDA, which is not supported; bulkhead run runs it" compile saxpy.cubin -o o.spv
+refuses "SOURCE saxpy.cubin: it is compiled already" compile saxpy.cubin -o o.spv
+
+# -- sources -----------------------------------------------------------------------------------------
+cat > saxpy.cu << 'END'
+#include "factor.cuh"
+#pragma needs -DTWO=2
+extern "C" __global__ void saxpy(const float *x, float *y, float a, unsigned n) {}
+END
+mkdir include
+: > include/factor.cuh
+source=(-I include -D TWO=2 --in 0=x.npy --inout 1=y.npy:o.npy --push f32:2,u32:1000)
+cp saxpy.cu text # the content decides
+"$NPY" make want.npy 'f32[1000]' ramp 1 2
+for kernel in saxpy.cu text "- --language cuda" "saxpy.cu --entry saxpy"; do
+    case_name="saxpy of $kernel"
+    # shellcheck disable=SC2086
+    INPUT=saxpy.cu cli run $kernel "${source[@]}" "${cuda[@]}"
+    expect_status 0
+    expect_empty .stderr
+    if cmp -s o.npy want.npy; then passed=$((passed + 1)); else fail "wrong results"; fi
+    rm -f o.npy
+done
+case_name="compile"
+cli compile saxpy.cu -I include -D TWO=2 -o made.ptx "--compile-options=--std=c++20 --gpu-architecture=compute_90"
+expect_status 0
+expect_empty .stderr
+cli run made.ptx "${saxpy[@]}" "${cuda[@]}"
+expect_status 0
+if cmp -s o.npy want.npy && grep -q "target sm_90" made.ptx; then passed=$((passed + 1)); else fail "wrong results"; fi
+rm -f o.npy
+case_name="inspect a source"
+cli inspect saxpy.cu -I include -D TWO=2 --json
+expect_json '.name == "saxpy" and .kind == "PTX" and .bytes > 60'
+case_name="an error in a source"
+printf 'int x;\n#error so it is\n' > typo.cu
+cli run typo.cu "${cuda[@]}" --json
+expect_status 2
+expect_stderr "typo.cu:2: error: #error directive: so it is"
+expect_object '.code == "COMPILE_FAILED" and .file == "typo.cu" and .line == 2 and (.log | contains("so it is"))'
+case_name="a file that was not given"
+cli run saxpy.cu "${source[@]:2}" "${cuda[@]}" --json
+expect_status 2
+expect_object '.code == "COMPILE_FAILED" and .file == "saxpy.cu" and .line == 1'
+expect_stderr 'could not open source file "factor.cuh"'
+printf '#pragma crash\n' > crash.cu
+case_name="a compiler that crashes"
+cli run crash.cu "${cuda[@]}"
+expect_status 1
+expect_stderr "crash.cu: the compiler crashed (SIGSEGV)"
+printf '#pragma hang\n' > hang.cu
+case_name="a compiler that does not end"
+cli run hang.cu "${cuda[@]}" --compile-deadline 200ms
+expect_status 1
+expect_stderr "hang.cu: the compile deadline of 200 ms passed before the compiler ended; --compile-deadline raises it"
+echo '__global__ void a() {}' > two.cu
+echo '__global__ void b() {}' >> two.cu
+for pair in "two.cu:there are 2 kernels, and no entry point was named: _Z1av, _Z1bv" "two.cu --entry c:there is no kernel 'c'"; do
+    case_name=$pair
+    # shellcheck disable=SC2086
+    cli run ${pair%%:*} "${cuda[@]}"
+    expect_status 2
+    expect_stderr "two.cu: error: ${pair#*:}"
+done
+refuses "saxpy.cu: --block X[,Y[,Z]] is missing" run saxpy.cu "${source[@]}" --device cuda --grid 1
+refuses "saxpy.cu: --device cuda is missing: it is for CUDA, and the default device is not" run saxpy.cu "${source[@]}" --block 1 --grid 1
+refuses "lavapipe:0 cannot run it: it is for CUDA" run saxpy.cu "${source[@]}" "${cuda[@]:2}" --device lavapipe:0
+printf '#version 450\nvoid main() {}\n' > k.comp
+refuses "--compile-options are NVRTC's, for CUDA C++" compile k.comp -o o.spv --compile-options=--std=c++20
+refuses "outputs are .ptx files" compile saxpy.cu -o o.spv
+case_name="an expression on a CUDA device"
+cli eval 'y = 2*x' --in x=x.npy --out y=e.npy --device cuda --json
+expect_status 2
+expect_object '.reason == "NEEDS_VULKAN"'
+expect_stderr "use a stream on a Vulkan device, as templates and expressions need it"
+export BULKHEAD_NVRTC=/nowhere/libnvrtc.so
+case_name="without NVRTC"
+cli run saxpy.cu "${source[@]}" "${cuda[@]}" --json
+expect_status 3
+expect_stderr "NVRTC does not load (/nowhere/libnvrtc.so"
+expect_stderr "install NVIDIA's package cuda-nvrtc (Debian: libnvrtc11.2"
+expect_object '.code == "UNSUPPORTED" and .reason == "NO_NVRTC"'
+expect_untouched
 
 # -- what it is --------------------------------------------------------------------------------------
 printf '\120\355\125\272\1\0\20\0' > k.bin
@@ -151,5 +236,5 @@ END
 case_name="inspect a fatbin"
 cli inspect k.bin
 expect_stdout "fatbin for CUDA, 8 bytes"
-refuses "--guarded: k.bin is an image for CUDA, which has no guard" inspect k.bin --guarded
+refuses "--guarded: k.bin is for CUDA, whose kernels have no guard" inspect k.bin --guarded
 finish

@@ -204,7 +204,7 @@ for file in cut odd body none; do
 done
 refuses "specialization constant 0 has 4 bytes in the module; 8 were given" \
     inspect "$SHADERS/matmul.spv" --spec 0=u64:8
-refuses "-D and -I are for GLSL" inspect "$SHADERS/matmul.spv" -D A
+refuses "-D and -I are for sources" inspect "$SHADERS/matmul.spv" -D A
 
 # -- files of arrays -------------------------------------------------------------------------------
 # safetensors FILE HEADER BYTES: the length in 8 bytes, the header, zeros.
@@ -277,10 +277,10 @@ cli inspect nowhere.npy --json
 expect_status 2
 expect_error LOAD_FAILED "nowhere.npy: No such file or directory"
 case_name="a language that nothing here compiles, as JSON"
-echo '__global__ void k(float *x) {}' > kernel.cu
-cli inspect kernel.cu --json
+echo '#include <hip/hip_runtime.h>' > kernel.hip
+cli inspect kernel.hip --json
 expect_status 2
-expect_error INVALID_KERNEL "FILE kernel.cu: it is CUDA"
+expect_error INVALID_KERNEL "FILE kernel.hip: it is HIP"
 case_name="a source that does not compile, as JSON"
 printf '#version 450\nvoid main( {}\n' > broken.comp
 cli inspect broken.comp --json

@@ -89,7 +89,7 @@ sed 's/"single.h"/<..\/single.h>/' use.comp > leads.comp
 does_not_compile "leads.comp:3: error: '#include' : no file named '../single.h' was given for #include; it leads out of the files that were given; given: 'deep/first.glsl'" \
     run leads.comp "${square[@]}" -I include
 rm -r only leads.comp
-refuses "k.spv: it is SPIR-V: -D and -I are for GLSL" run "$(cp "$SHADERS/square.spv" k.spv; echo k.spv)" \
+refuses "k.spv: it is SPIR-V: -D and -I are for sources" run "$(cp "$SHADERS/square.spv" k.spv; echo k.spv)" \
     "${square[@]}" -D A
 refuses "-D 1A: '1A' is not a name: write letters, digits and _, and no digit first" run use.comp "${use[@]}" -D 1A
 refuses "the value is more than one line" run use.comp "${use[@]}" -D $'A=1\n2'
@@ -147,7 +147,7 @@ ready
 rm y.npy
 cli inspect named.comp --language hlsl
 expect_status 0
-refuses "it is spirv, glsl or hlsl" inspect named.comp --language HLSL
+refuses "it is spirv, glsl, hlsl or cuda" inspect named.comp --language HLSL
 case_name="--language spirv: what is no module is no source either"
 cli run named.comp "${square[@]}" --push f32:1 --language spirv
 [ "$status" -ne 0 ] || fail "it was compiled"
@@ -230,7 +230,7 @@ expect_status 0
 rm -rf y.npy marked
 
 # -- what nothing here compiles --------------------------------------------------------------------
-for pair in "wgsl:WGSL:naga" "cu:CUDA:nvcc -ptx" "hip:HIP:chipStar" "cl:OpenCL C:clspv" \
+for pair in "wgsl:WGSL:naga" "hip:HIP:chipStar" "cl:OpenCL C:clspv" \
     "metal:Metal:port it" "slang:Slang:slangc" "py:Python:bulkhead eval"; do
     file=k.${pair%%:*}
     rest=${pair#*:}
@@ -243,7 +243,6 @@ while IFS='|' read -r name text; do
     refuses_json INVALID_KERNEL "it is $name, which is not supported" run noname --groups 1
 done << 'END'
 WGSL|@compute @workgroup_size(64) fn main() {}
-CUDA|__global__ void k(float *x) { x[threadIdx.x] = 1; }
 HIP|#include <hip/hip_runtime.h>
 OpenCL C|__kernel void k(__global float *x) { x[get_global_id(0)] = 1; }
 Metal|#include <metal_stdlib>
@@ -262,7 +261,7 @@ INPUT=pointer.comp refuses "--in 0=-: it is a Git LFS pointer, not a .npy file: 
 rm pointer.comp
 printf 'what is this?\n' > noname
 text='not SPIR-V, but text that begins'
-needs='; a source needs a name that ends in .comp, .glsl or .hlsl, or --language'
+needs='; a source needs a name that ends in .comp, .glsl, .hlsl or .cu, or --language'
 refuses "noname: $text \"what is this?\" (14 bytes)$needs (INVALID_ARGUMENT)" run noname --groups 1
 cp use.comp use.spv
 refuses "use.spv: $text \"$(head -n 1 use.comp)\" ($(wc -c < use.comp) bytes)$needs (INVALID_ARGUMENT)" run use.spv --groups 1
@@ -281,7 +280,7 @@ ready
 "$NPY" check square x.npy y.npy || fail "wrong result"
 rm y.npy
 refuses "it is WGSL" inspect k.wgsl
-refuses "it is spirv, glsl or hlsl" run k.wgsl --groups 1 --language wgsl
+refuses "it is spirv, glsl, hlsl or cuda" run k.wgsl --groups 1 --language wgsl
 
 # -- errors ----------------------------------------------------------------------------------------
 cat > bad.comp << 'END'

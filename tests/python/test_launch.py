@@ -346,7 +346,7 @@ def test_a_source_that_does_not_compile(ctx, tmp_path):
     assert "typo.comp:2: error: 'factr' : undeclared identifier" in raised.value.log
     assert isinstance(raised.value, bh.InputError) and isinstance(raised.value, bh.KernelError)
     assert not isinstance(raised.value, bh.Poisoned)
-    with pytest.raises(bh.InvalidArgument, match="it is CUDA: port it"):
+    with pytest.raises(bh.InvalidArgument, match="it is CUDA: bulkhead run takes it"):
         ctx.kernel(tmp_path / "saxpy.cu")
     for missing in ({"path": tmp_path / "missing.comp"}, {"source": "", "include": ["missing.h"]}):
         with pytest.raises(bh.LoadFailed, match=r"kernel: .*missing.*: No such file") as raised:
