@@ -9,10 +9,12 @@
 driver=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-cuda-XXXXXX")
 trap 'rm -rf "$folder" "$driver"' EXIT
 fake_cuda "$driver"
+fake_nvrtc "$driver"
 
 ptx "saxpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n)" trap hang \
     "fill(.param .u64 y, .param .u32 value, .param .u32 n)" > several.ptx
 cp several.ptx noname # the content decides
+echo 'extern "C" __global__ void saxpy(const float *x, float *y, float a, unsigned n) {}' > saxpy.cu
 "$NPY" make x.npy 'f32[1000]' ramp 0 1
 "$NPY" make y.npy 'f32[1000]' ramp 1 0
 "$NPY" make want.npy 'f32[1000]' ramp 1 2
@@ -31,6 +33,7 @@ case_name="jobs of one kernel have blocks of their own"
     saxpy wide '"grid":32,"block":32'
     saxpy high '"groups":[16],"block":[64,1,1],"shared":64'
     kernel=noname saxpy flat '"grid":"2,1","block":"1000"'
+    kernel=saxpy.cu saxpy source '"grid":16,"block":64'
     job part fill '"grid":1,"block":4,"out":{"0":"part.npy:u32[4]"},"push":"u32:7,3"'
     job trapped trap '"grid":1,"block":1,"retries":0'
     job endless hang '"grid":1,"block":1,"retries":0,"deadline":"200ms"'
@@ -41,9 +44,10 @@ expect_sql "SELECT id, state FROM jobs ORDER BY id" "endless|quarantined
 flat|done
 high|done
 part|done
+source|done
 trapped|quarantined
 wide|done"
-for id in wide high flat; do
+for id in wide high flat source; do
     if cmp -s "$id.npy" want.npy; then passed=$((passed + 1)); else fail "$id is wrong"; fi
 done
 # An image does not say what it writes: what is left of an output is zeros.
@@ -60,7 +64,7 @@ trap"
 cli batch --status jobs.jsonl.state
 expect_stdout " several.ptx:hang "
 # Identity is image and entry point, whatever the file's name and the block (K1).
-expect_sql "SELECT count(DISTINCT hex(kernel_hash)) FROM attempt" 4
+expect_sql "SELECT count(DISTINCT hex(kernel_hash)) FROM attempt" 5
 
 case_name="a line in another form is the same job"
 {
@@ -70,7 +74,7 @@ case_name="a line in another form is the same job"
 mv again.jsonl jobs.jsonl
 cli batch jobs.jsonl --resume --json
 expect_status 1
-expect_json '.done == 4 and .attempts == 6'
+expect_json '.done == 5 and .attempts == 7'
 
 case_name="another block is another job"
 sed 's/"block":\[32,1,1\]/"block":[31,1,1]/' jobs.jsonl > again.jsonl
@@ -134,6 +138,6 @@ told large LIMIT_EXCEEDED 'threads'
 told vulkan INVALID_ARGUMENT 'lavapipe:0 cannot run it: it is for CUDA, use "device": "cuda"'
 told few BINDING_MISMATCH 'kernel "saxpy" takes 16 bytes'
 told more BINDING_MISMATCH 'kernel "saxpy" takes 8 bytes'
-told spirv INVALID_ARGUMENT 'cuda cannot run it: a CUDA device needs PTX, a cubin or a fatbin'
+told spirv INVALID_ARGUMENT 'cuda cannot run it: a CUDA device needs CUDA C++ (.cu), PTX, a cubin or a fatbin'
 told shared INVALID_ARGUMENT '"shared" is for CUDA kernels'
 finish

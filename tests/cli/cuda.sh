@@ -7,10 +7,7 @@
 driver=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-cuda-XXXXXX")
 trap 'rm -rf "$folder" "$driver"' EXIT
 fake_cuda "$driver"
-cp "$FAKE_NVRTC" "$driver/libnvrtc.so.12"
-cp "$FAKE_NVRTC_BUILTINS" "$driver/libnvrtc-builtins.so.12.8"
-chmod -R a+rX "$driver"
-export BULKHEAD_NVRTC=$driver/libnvrtc.so.12
+fake_nvrtc "$driver"
 
 ptx "saxpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n)" > saxpy.ptx
 ptx trap hang "null_read(.param .u64 y)" > several.ptx

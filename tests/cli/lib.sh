@@ -100,6 +100,14 @@ fake_cuda() {
     export LD_LIBRARY_PATH=$1${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 }
 
+# fake_nvrtc FOLDER: the same with the compiler of tests/fake_nvrtc, $FAKE_NVRTC.
+fake_nvrtc() {
+    cp "$FAKE_NVRTC" "$1/libnvrtc.so.12"
+    cp "$FAKE_NVRTC_BUILTINS" "$1/libnvrtc-builtins.so.12.8"
+    chmod -R a+rX "$1"
+    export BULKHEAD_NVRTC=$1/libnvrtc.so.12
+}
+
 # ptx ENTRY...: PTX with these entry points, each NAME or NAME(PARAMETERS). The fake driver knows by its name
 # what one does.
 ptx() {
