@@ -587,7 +587,7 @@ static void bury_worker(struct bhi_worker *worker) {
     const struct bhi_core_worker *core = &worker->core;
     bool told = core->life.kill == BHI_KILL_RETIRED || core->life.kill == BHI_KILL_DEADLINE ||
                 core->life.kill == BHI_KILL_CANCEL;
-    bool killed = core->life.exit_kind ? core->life.exit_status == SIGKILL
+    bool killed = core->life.exit_kind ? bhi_life_signal(&core->life) == SIGKILL
                                        : core->life.exited_ns != 0; /* it ended with its zygote */
     bhi_pipeline_cache_buried(worker, told && killed && !core->life.violated);
     bhi_context_pump_unlock(context);

@@ -171,7 +171,6 @@ bool bhi_lesson_died(struct bhi_worker *worker, const struct bhi_outcome *outcom
     if (guilty) {
         bh_verdict verdict = {.status = crash ? BH_COMPILE_FAILED : outcome->status,
                               .signal = outcome->signal,
-                              .worker_pid = worker->core.pid,
                               .blame = late || worker->core.past.mixed ? BH_BLAME_SUSPECTED
                                                                        : BH_BLAME_CERTAIN};
         memcpy(verdict.kernel_name, lessons->name, sizeof verdict.kernel_name);

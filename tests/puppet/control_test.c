@@ -2,6 +2,7 @@
 #include "base/fd.h"
 #include "ipc/channel.h"
 #include "ipc/fdpass.h"
+#include "ipc/layers.h"
 #include "puppet.h"
 #include "supervisor/context/context.h"
 #include "supervisor/event/harvest.h"
@@ -53,6 +54,7 @@ static void set_up(void) {
     strcpy(scene.folder, "/tmp/bulkhead-control-XXXXXX");
     BHT_TRUE(scene.zmq && mkdtemp(scene.folder));
     puppet.context->settings.log = keep;
+    puppet.context->poller.stopped = false;
 }
 
 static void tear_down(void) {
@@ -134,6 +136,7 @@ TEST(case_46_late_words_of_a_dead_generation) {
     bhi_control_woken(old->worker);
     BHT_EQ(heard.lines, 1);
     BHT_STR_HAS(heard.last, "worker 4242: alive");
+    BHT_EQ(old->worker->conduct.messages.level, 0); /* a line is none */
 
     puppet_begins(old->worker, 1);
     puppet_killed(old->worker, SIGKILL);
@@ -386,10 +389,22 @@ void __wrap_bhi_interrupts_keep_off(pid_t pid, const char *address) {
     snprintf(kept_off.address, sizeof kept_off.address, "%s", address);
 }
 
-/* A worker is ready on a device of |type|, of which the PCI address is |known|. */
-static void becomes_ready(uint32_t type, bool known, const char *address) {
+static int woken; /* the reactor */
+void __wrap_bhi_poller_wake(struct bhi_poller *poller);
+void __real_bhi_poller_wake(struct bhi_poller *poller);
+void __wrap_bhi_poller_wake(struct bhi_poller *poller) {
+    woken++;
+    if (poller->wake >= 0) { /* its thread still runs */
+        __real_bhi_poller_wake(poller);
+    }
+}
+
+/* A worker is ready on a device of |type|, of which the PCI address is |known|: its zygote has told of
+ * it before, or does so now. A |spare| serves nobody yet. */
+static void becomes_ready(uint32_t type, bool known, const char *address, bool late, bool spare) {
     puppet_again();
     struct peer *peer = connect_peer(4242);
+    struct bhi_worker *worker = peer->worker;
     struct bhi_message message = device_of(4096, 4096, 0, false);
     message.device.count = message.device.chosen = 1;
     message.device.device_type = type;
@@ -402,22 +417,53 @@ static void becomes_ready(uint32_t type, bool known, const char *address) {
     BHT_TRUE(peer->worker->devices);
     peer->worker->devices[0] = message.device;
     peer->worker->device_count = peer->worker->device_capacity = 1;
-    puppet_has_come_to(peer->worker, BHI_HELD);
-    peer->worker->core.stream->state = BHI_STREAM_WANTING;
+    puppet_has_come_to(worker, BHI_HELD);
+    worker->core.stream->state = BHI_STREAM_WANTING;
+    if (spare) {
+        bhi_context_lock(puppet.context);
+        worker->core.stream->worker = NULL;
+        worker->core.stream = NULL;
+        bhi_context_pump_unlock(puppet.context);
+        bhi_worker_release(worker);
+        worker->kind = type == DEVICE_TYPE_CPU ? BHI_WORKER_DEVICE : BHI_WORKER_SENTINEL;
+        strcpy(puppet.zygote->requested, "fake");
+    }
     kept_off.pid = 0;
     isolation.watched = 0;
-    bhi_control_ready(peer->worker);
-    BHT_EQ(peer->worker->core.life.state, BHI_RUNNING);
-    BHT_EQ(isolation.watched, type != DEVICE_TYPE_CPU);
+    worker->core.life.born = !late;
+    puppet.context->spares_due = false;
+    bhi_room_hold(&worker->room, worker->lane.fd);
+    woken = 0;
+    /* A limit on its address space could not be set: on a GPU it is not. */
+    const bool limited = type != DEVICE_TYPE_CPU;
+    send_it(peer,
+            (struct bhi_message){
+                .type = BHI_MSG_READY,
+                .ready = {.aborts = 1, .layers = limited ? 1ull << BHI_LAYER_MEMORY_RLIMIT : 0}});
+    WAIT_UNTIL((bhi_control_receive(worker), worker->ready_logged), 20000);
+    if (late) {
+        BHT_EQ(worker->core.life.state, BHI_HELD);
+        bhi_control_ready(worker);
+    }
+    BHT_EQ(worker->core.life.state, BHI_RUNNING);
+    BHT_TRUE(worker->core.can_abort && worker->core.on_gpu == (type != DEVICE_TYPE_CPU));
+    BHT_TRUE(puppet.context->spares_due);
+    BHT_EQ(worker->room.count, 0);
+    BHT_GT(woken, 0);
+    BHT_EQ(bhi_list_empty(&puppet.context->places), spare); /* of the driver that is named */
+    BHT_EQ(puppet.stream->core.state, spare ? BHI_STREAM_WANTING : BHI_STREAM_SERVED);
+    BHT_EQ(puppet.stream->runs_on.known, !spare);
+    BHT_EQ(isolation.watched, type != DEVICE_TYPE_CPU && !spare);
     BHT_EQ(kept_off.pid, address ? 4242 : 0);
     BHT_TRUE(!address || strcmp(kept_off.address, address) == 0);
 }
 
 TEST(a_gpus_worker_keeps_off_interrupts) {
     const uint32_t discrete = 2, cpu = DEVICE_TYPE_CPU;
-    becomes_ready(discrete, true, "0001:65:02.3");
-    becomes_ready(discrete, false, NULL);
-    becomes_ready(cpu, true, NULL);
+    becomes_ready(discrete, true, "0001:65:02.3", false, false);
+    becomes_ready(discrete, false, NULL, true, false);
+    becomes_ready(cpu, true, NULL, false, true);
+    becomes_ready(discrete, true, NULL, false, true); /* a sentinel */
 }
 
 /* It is used only if /proc shows that it is isolated. One that has died meanwhile is left to its end. */
@@ -426,6 +472,7 @@ TEST(one_that_is_ready_is_looked_at) {
         int error;
         const char *why, *killed_for;
     } rows[] = {{-ESRCH, NULL, NULL},
+                {0, NULL, "it is to go"}, /* before */
                 {-EACCES, NULL, "its isolation could not be checked: EACCES"},
                 {-EPERM, "it has capabilities", "it is not isolated: it has capabilities"}};
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
@@ -436,7 +483,14 @@ TEST(one_that_is_ready_is_looked_at) {
         isolation.error = rows[i].error;
         isolation.why = rows[i].why;
         isolation.watched = 0;
+        puppet.stream->core.state = BHI_STREAM_WANTING;
+        if (!rows[i].error) {
+            bhi_context_lock(puppet.context);
+            bhi_core_worker_kill(&peer->worker->core, BHI_KILL_START, 0, "it is to go");
+            bhi_context_pump_unlock(puppet.context);
+        }
         bhi_control_ready(peer->worker);
+        BHT_EQ(puppet.stream->core.state, BHI_STREAM_WANTING);
         isolation.error = 0;
         isolation.why = NULL;
         BHT_EQ(life->kill, rows[i].killed_for ? BHI_KILL_START : BHI_KILL_NONE);
@@ -459,6 +513,11 @@ TEST(which_device_is_chosen) {
         }
         WAIT_UNTIL((bhi_control_receive(peer->worker), peer->worker->device_count == 2), 20000);
         BHT_EQ(peer->worker->core.device[strlen(peer->worker->core.device) - 1], '0' + (int)chosen);
+        struct bhi_message third = device_of(4096, 4096, 0, false);
+        third.device.index = 2;
+        send_it(peer, third);
+        WAIT_UNTIL((bhi_control_receive(peer->worker), peer->worker->core.life.violated), 20000);
+        BHT_STR_EQ(peer->worker->core.life.kill_text, "its device messages are out of order");
     }
 }
 
@@ -471,7 +530,7 @@ static void say(struct peer *peer, struct bhi_message message) {
 
 /* As many bindings as a kernel can have, in order. What is said twice is kept once. */
 TEST(what_a_worker_says_of_a_kernel) {
-    enum { ALL, OUT_OF_ORDER, TWICE, WAYS };
+    enum { ALL, OUT_OF_ORDER, TWICE, MIXED, OF_ANOTHER, WAYS };
     for (int way = ALL; way < WAYS; way++) {
         puppet_again();
         struct peer *peer = connect_peer(4242);
@@ -480,13 +539,16 @@ TEST(what_a_worker_says_of_a_kernel) {
         for (uint32_t i = 0; i < MOST_BINDINGS && way != TWICE; i++) {
             say(peer, (struct bhi_message){
                           .type = BHI_MSG_KERNEL_BINDING,
-                          .kernel_binding = {.kernel = KERNEL,
+                          .kernel_binding = {.kernel = KERNEL + (way == MIXED && i == 9),
                                              .index = way == OUT_OF_ORDER && i == 9 ? 8 : i,
                                              .kind = BH_BINDING_STORAGE_BUFFER,
                                              .access = 3,
                                              .count = 1}});
         }
-        struct bhi_message info = kernel_info(64);
+        struct bhi_message info = info_of(KERNEL + (way == OF_ANOTHER), 64);
+        info.kernel_info.push_bytes = 12;
+        info.kernel_info.local_y = 2;
+        info.kernel_info.local_z = 3;
         info.kernel_info.bindings = way == TWICE ? 0 : MOST_BINDINGS;
         say(peer, info);
         if (way == TWICE) {
@@ -497,14 +559,42 @@ TEST(what_a_worker_says_of_a_kernel) {
         heard.lines = 0;
         const bool good = way == ALL || way == TWICE;
         BHT_EQ(worker->core.life.violated, !good);
-        BHT_STR_EQ(worker->core.life.kill_text, good ? "" : "its kernel bindings are out of order");
-        BHT_EQ(local_size_of(worker), good ? 64 : 0);
+        BHT_STR_EQ(worker->core.life.kill_text, good ? ""
+                                                : way == OF_ANOTHER
+                                                    ? "its kernel info does not fit its bindings"
+                                                    : "its kernel bindings are out of order");
+        const struct bhi_reflection *kept = bhi_worker_reflection(worker, KERNEL);
+        BHT_EQ(!!kept, good);
+        BHT_TRUE(!kept || (kept->info.push_size == 12 && kept->info.local_size[0] == 64 &&
+                           kept->info.local_size[1] == 2 && kept->info.local_size[2] == 3));
         BHT_TRUE(!good || worker->reflections.next->next == &worker->reflections); /* one */
-        BHT_EQ(worker->conduct.messages.level, 0); /* a line is none */
         worker->messages_left = true;
         bhi_control_receive(worker);
         BHT_TRUE(!worker->messages_left);
     }
+}
+
+static const struct bhi_channel *endless; /* a message more each time */
+
+BHT_WRAP(int, bhi_channel_recv, struct bhi_channel *channel, enum bhi_direction direction,
+         uint32_t states, int timeout_ms, struct bhi_message *out, char *why, size_t why_size) {
+    if (channel == endless) {
+        *out = kernel_info(64);
+        return 0;
+    }
+    return __real_bhi_channel_recv(channel, direction, states, timeout_ms, out, why, why_size);
+}
+
+/* However much one says, the others get their turn; and it gets another. */
+TEST(who_says_much_is_heard_in_turns) {
+    struct bhi_worker *worker = connect_peer(4242)->worker;
+    endless = &worker->channel;
+    bhi_control_receive(worker);
+    BHT_TRUE(worker->messages_left);
+    BHT_EQ(worker->conduct.messages.level, 64);
+    endless = NULL;
+    bhi_control_receive(worker);
+    BHT_TRUE(!worker->messages_left);
 }
 
 /* -- what goes --------------------------------------------------------------------------------- */

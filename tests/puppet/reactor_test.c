@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -27,6 +28,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zmq.h>
 
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -50,6 +52,7 @@ static struct {
     int zygotes; /* that were asked for, as well as: */
     int starts;
     struct bhi_worker *started; /* the last one */
+    struct bhi_worker *taken;   /* the stream gets this one while another starts */
     uint64_t named[4];          /* workers with words: "a", "b", … */
     int named_count;
 } scene;
@@ -100,9 +103,11 @@ static void hear(bh_log_level level, const char *line, void *user) {
     scene.warnings += level == BH_LOG_WARNING;
 }
 
-/* A puppet has no channel. */
+/* Most puppets have no channel. */
 WRAP(void, bhi_control_receive, struct bhi_worker *worker) {
-    (void)worker;
+    if (worker->channel.socket) {
+        __real_bhi_control_receive(worker);
+    }
 }
 
 WRAP(struct bhi_worker *, bhi_worker_spawn, bh_context *context, struct bhi_zygote *zygote,
@@ -112,6 +117,9 @@ WRAP(struct bhi_worker *, bhi_worker_spawn, bh_context *context, struct bhi_zygo
         BHT_FAIL("a storm");
     }
     scene.started = NULL;
+    if (scene.taken) {
+        puppet_bind(scene.taken, puppet.stream);
+    }
     if (scene.refused) {
         BHI_FAIL(detail, "", BH_REASON_SYSTEM_CALL, "a worker", .sys_errno = scene.refused);
         return NULL;
@@ -194,6 +202,7 @@ enum failure {
     LIES,
     REFUSED, /* it is not even asked for */
     SHORT,   /* nor could it be: there is no descriptor */
+    UNHEARD, /* its zygote takes no message now */
     FAILURES
 };
 
@@ -226,7 +235,8 @@ static bool fail(struct bhi_worker *worker, enum failure failure) {
 static int starts_in(uint64_t ns, enum failure failure) {
     const uint64_t end_ns = scene.now_ns + ns;
     const int before = scene.starts;
-    scene.refused = failure == REFUSED ? EPERM : failure == SHORT ? EMFILE : 0;
+    static const int errors[FAILURES] = {[REFUSED] = EPERM, [SHORT] = EMFILE, [UNHEARD] = EAGAIN};
+    scene.refused = errors[failure];
     for (scene.started = NULL; scene.now_ns < end_ns;) {
         const uint64_t due_ns = turn();
         if (scene.started) { /* an event, after which there is a turn */
@@ -247,7 +257,8 @@ static const char *const names[] = {[EXITS] = "it exits",
                                     [LATE] = "it takes too long",
                                     [LIES] = "it breaks the protocol",
                                     [REFUSED] = "it is refused",
-                                    [SHORT] = "there is no room"};
+                                    [SHORT] = "there is no room",
+                                    [UNHEARD] = "it is not heard"};
 
 /* Spares that do not start are tried once a second, and not given up; the pool fills when they do.
  * It is the same with the successor of a worker that runs one submission. */
@@ -304,29 +315,88 @@ TEST(a_stream_gets_so_many_workers) {
     for (enum failure failure = EXITS; failure < FAILURES; failure++) {
         puppet_again();
         bh_event *event = puppet_submit();
+        const bool later = failure == SHORT || failure == UNHEARD;
         const int starts = starts_in(20 * SECOND, failure);
-        if (starts != (failure == SHORT ? 21 : 17)) {
+        if (starts != (later ? 21 : 17)) {
             BHT_FAIL("%s: %d starts", names[failure], starts);
         }
-        expect_given_up(event, failure == SHORT ? BH_SYSTEM : BH_UNAVAILABLE, failure == SHORT);
+        BHT_EQ(puppet.context->spare_at_ns, 0); /* spares have a pause of their own */
+        expect_given_up(event, later ? BH_SYSTEM : BH_UNAVAILABLE, later);
     }
 }
 
-/* The same with zygotes. */
+static struct bhi_zygote *newest_zygote(void) {
+    return BHI_CONTAINER(puppet.context->zygotes.prev, struct bhi_zygote, link);
+}
+
+/* The same with zygotes. It costs nothing whoever has a worker, or waits for another driver. */
 TEST(a_stream_gets_so_many_zygotes) {
     for (int is_short = 0; is_short < 2; is_short++) {
         puppet_again();
+        scene.zygotes_are = ZYGOTES_ARE_STARTING;
+        bh_stream *others[] = {fx_stream_on(puppet.context, "other"), puppet_stream("has", NULL)};
+        (void)bhi_zygote_start(puppet.context, "other");
+        scene.zygotes = 0;
+        struct bhi_worker *has = puppet_worker(BHI_RUNNING);
+        bhi_zygote_release(has->zygote);
+        bhi_zygote_retain(has->zygote = newest_zygote());
+        puppet_bind(has, others[1]);
         puppet.zygote->state = BHI_ZYGOTE_LOST;
         scene.zygotes_are = is_short ? ZYGOTES_ARE_SHORT : ZYGOTES_ARE_LOST;
         bh_event *event = puppet_submit();
         BHT_EQ(starts_in(20 * SECOND, EXITS), 0);
         BHT_EQ(scene.zygotes, is_short ? 21 : 17);
         expect_given_up(event, BH_UNAVAILABLE, is_short);
+        for (int i = 0; i < 2; i++) {
+            BHT_EQ(others[i]->core.state, i ? BHI_STREAM_SERVED : BHI_STREAM_WANTING);
+            BHT_EQ(others[i]->core.restart.losses + others[i]->core.starved_since_ns, 0);
+        }
     }
 }
 
-static struct bhi_zygote *newest_zygote(void) {
-    return BHI_CONTAINER(puppet.context->zygotes.prev, struct bhi_zygote, link);
+/* Whoever has got a worker while another was started for it: that one is a spare. */
+TEST(a_stream_has_one_worker) {
+    scene.taken = puppet_worker(BHI_HELD);
+    scene.taken->device[0] = 'x'; /* not before */
+    (void)bhi_assignment_turn(puppet.context);
+    BHT_TRUE(puppet.stream->core.worker == &scene.taken->core);
+    BHT_TRUE(scene.starts == 1 && !scene.started->core.stream);
+    scene.taken = NULL;
+}
+
+/* Nothing starts in a context that closes. */
+TEST(no_start_where_all_ends) {
+    puppet_bind(puppet_worker(BHI_RUNNING), puppet_stream("has", NULL));
+    puppet.context->settings.spares = 1;
+    puppet.context->closed = true;
+    BHT_EQ(bhi_assignment_turn(puppet.context), BH_FOREVER);
+    puppet.context->closed = false;
+    BHT_EQ(scene.starts + scene.zygotes, 0);
+}
+
+/* The next worker of a stream that runs one submission on each is started when the present one is used,
+ * unless a spare that has no past will do. */
+TEST(a_successor_is_started_in_time) {
+    enum { UNUSED, USED, HAS_SPARE, TOLD, ELSEWHERE, WAYS };
+    for (int way = UNUSED; way < WAYS; way++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        worker->core.past.used = way != UNUSED;
+        puppet.stream->core.apart = BHI_APART_ALL;
+        bh_stream *other = puppet_stream("other", NULL); /* wants one of another kind */
+        other->device[0] = 'x';
+        other->core.apart = BHI_APART_ALL;
+        struct bhi_worker *others = puppet_worker(BHI_RUNNING);
+        others->core.past.used = true;
+        puppet_bind(others, other);
+        struct bhi_worker *spare = way >= HAS_SPARE ? puppet_worker(BHI_RUNNING) : NULL;
+        if (spare) {
+            spare->lessons.adopted = way == TOLD;
+            spare->device[0] = way == ELSEWHERE ? 'x' : 0;
+        }
+        (void)bhi_assignment_turn(puppet.context);
+        BHT_EQ(scene.starts, way == USED || way >= TOLD);
+    }
 }
 
 /* One for each driver that is asked for, however many streams wait and whatever else is there. */
@@ -364,6 +434,8 @@ TEST(any_zygote_will_do) {
     scene.zygotes_are = ZYGOTES_ARE_STARTING;
     puppet.zygote->state = BHI_ZYGOTE_LOST;
     puppet.stream->kind = BHI_WORKER_LOADER;
+    puppet.stream->processor = 3;
+    puppet.stream->nice = 5;
     for (int again = 0; again < 2; again++) {
         BHT_EQ(turn(), BH_FOREVER);
         BHT_EQ(scene.zygotes, 1);
@@ -373,6 +445,8 @@ TEST(any_zygote_will_do) {
     (void)turn();
     BHT_EQ(scene.starts, 1);
     BHT_TRUE(scene.started->zygote == second && first->state == BHI_ZYGOTE_STARTING);
+    BHT_EQ(scene.started->processor, 3);
+    BHT_EQ(scene.started->nice, 5);
     puppet.stream->kind = BHI_WORKER_DEVICE;
 }
 
@@ -382,6 +456,7 @@ enum end {
     NO_FILE,       /* the program is not there */
     NOT_A_PROGRAM, /* its warden says so */
     MUTE,          /* it ends without a word */
+    DEAF,          /* it is gone before it is told to start */
     NO_DEVICE,
     STUMBLES, /* over something that may pass */
     MUTE_AT_TIMES,
@@ -405,7 +480,10 @@ static void end_zygote(enum end end, int socket) {
     struct bhi_message message = {.type = BHI_MSG_ZYGOTE_FAILED};
     message.zygote_failed.status = end == NO_DEVICE ? BH_NO_DEVICE : BH_UNAVAILABLE;
     message.zygote_failed.error = end == NOT_A_PROGRAM ? ENOEXEC : end == STUMBLES ? EIO : 0;
-    if (end != MUTE) {
+    zygote->mute = end == DEAF;
+    if (end == DEAF) {
+        BHI_FAIL(&zygote->failure, "", BH_REASON_START, "zygote", .sys_errno = EPIPE);
+    } else if (end != MUTE) {
         BHT_EQ(bhi_fdpass_send_message(socket, &message, NULL, 0), 0);
         BHT_TRUE(!bhi_zygote_receive(zygote));
     }
@@ -415,8 +493,9 @@ static void end_zygote(enum end end, int socket) {
 
 /* Where no zygote was ever READY, the stream is UNAVAILABLE after so many; 0: its budget counts them.
  * Where one was, its program may be in the middle of an upgrade. Without a device all is in vain. */
-static const int hopeless_after[] = {[NO_FILE] = 1,   [NOT_A_PROGRAM] = 1, [MUTE] = 3,
-                                     [NO_DEVICE] = 1, [STUMBLES] = 0,      [MUTE_AT_TIMES] = 0};
+static const int hopeless_after[] = {
+    [NO_FILE] = 1,   [NOT_A_PROGRAM] = 1, [MUTE] = 3,         [DEAF] = 3,
+    [NO_DEVICE] = 1, [STUMBLES] = 0,      [MUTE_AT_TIMES] = 0};
 
 static void try_zygotes(enum end end, bool upgrade) {
     const struct bhi_core_stream *stream = &puppet.stream->core;
@@ -457,6 +536,73 @@ TEST(a_program_that_is_missing_for_a_moment) {
             try_zygotes(end, upgrade);
         }
     }
+}
+
+/* -- what a worker is started with --------------------------------------------------------------- */
+
+/* How many descriptors the reactor listens to. */
+static int watched(void) {
+    char path[64], line[256];
+    int count = 0;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", puppet.context->poller.epoll);
+    FILE *file = fopen(path, "re");
+    BHT_TRUE(file);
+    while (fgets(line, sizeof line, file)) {
+        count += strncmp(line, "tfd:", 4) == 0;
+    }
+    fclose(file);
+    return count;
+}
+
+/* Its zygote is told all that it needs, and |listens|, or is gone. The reactor listens to it until it is
+ * buried. */
+static void ask_for_one(enum bhi_worker_kind kind, bool listens) {
+    int pair[2], fds[BHI_FDPASS_MAX];
+    struct bhi_message message;
+    bh_detail why = {0};
+    puppet_again();
+    bh_context *context = puppet.context;
+    void *const zmq = context->poller.messaging.zmq = zmq_ctx_new();
+    BHT_EQ(bhi_fdpass_pair(pair), 0);
+    puppet.zygote->socket = pair[0];
+    snprintf(puppet.zygote->runtime_dir, sizeof puppet.zygote->runtime_dir, "%s", bht_folder());
+    if (!listens) {
+        close(pair[1]);
+    }
+    struct bhi_worker *worker =
+        __real_bhi_worker_spawn(context, puppet.zygote, "fake:1", 1, 64 << 20, 3, 5, kind, &why);
+    BHT_EQ(!!worker, listens);
+    BHT_EQ(context->counts.workers, listens);
+    BHT_EQ(watched(), listens ? 2 : 0);
+    BHT_EQ(why.sys_errno, listens ? 0 : EPIPE);
+    if (worker) {
+        const struct bhi_msg_spawn *spawn = &message.spawn;
+        BHT_EQ(bhi_fdpass_recv_message(pair[1], BHI_S2Z, &message, fds, 0, NULL, 0), 1);
+        BHT_EQ(message.type, BHI_MSG_SPAWN);
+        BHT_TRUE(spawn->worker == worker->id && spawn->kind == (uint32_t)kind);
+        BHT_TRUE(spawn->memory_limit == 64 << 20 && spawn->device_index == 1);
+        BHT_TRUE(spawn->processor == 3 && spawn->nice == 5);
+        BHT_MEM_EQ(spawn->token, worker->token, sizeof worker->token);
+        BHT_EQ(worker->core.life.is_loader, kind == BHI_WORKER_LOADER);
+        BHT_EQ(worker->oom_kills, bhi_oom_kills());
+        BHT_EQ(worker->room.count, BHI_ROOM_HELD);
+        for (int i = 0; i < 5; i++) {
+            close(fds[i]);
+        }
+        close(pair[1]);
+        puppet_end_process(worker, CLD_KILLED, SIGKILL);
+        BHT_EQ(bhi_burial_turn(context), BH_FOREVER);
+        BHT_EQ(watched(), 0);
+    }
+    BHT_TRUE(bhi_list_empty(&context->workers));
+    zmq_ctx_term(zmq);
+    context->poller.messaging.zmq = NULL;
+}
+
+TEST(what_a_worker_is_started_with) {
+    ask_for_one(BHI_WORKER_DEVICE, true);
+    ask_for_one(BHI_WORKER_LOADER, true);
+    ask_for_one(BHI_WORKER_DEVICE, false);
 }
 
 /* -- sentinels (decision 53) ------------------------------------------------------------------- */
@@ -1052,13 +1198,13 @@ TEST(whose_pipeline_cache_is_kept) {
     static const struct {
         enum bhi_kill kill;
         bool lies;
-        int signal;
+        int signal; /* negative: it exits with that code */
         bool kept;
     } rows[] = {
         {BHI_KILL_RETIRED, false, SIGKILL, true},  {BHI_KILL_DEADLINE, false, SIGKILL, true},
         {BHI_KILL_CANCEL, false, SIGKILL, true},   {BHI_KILL_RETIRED, true, SIGKILL, false},
         {BHI_KILL_RETIRED, false, SIGSEGV, false}, {BHI_KILL_NONE, true, SIGKILL, false},
-        {BHI_KILL_NONE, false, SIGKILL, false}};
+        {BHI_KILL_NONE, false, SIGKILL, false},    {BHI_KILL_RETIRED, false, -SIGKILL, false}};
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
         puppet_again();
         struct bhi_worker *worker = serving(false);
@@ -1070,7 +1216,9 @@ TEST(whose_pipeline_cache_is_kept) {
             bhi_core_worker_violation(&worker->core, "it lied");
         }
         bhi_context_pump_unlock(puppet.context);
-        end(worker, rows[i].signal);
+        puppet_end_process(worker, rows[i].signal < 0 ? CLD_EXITED : CLD_KILLED,
+                           abs(rows[i].signal));
+        (void)turn();
         if (!is_buried(worker) || scene.orderly != rows[i].kept) {
             BHT_FAIL("row %zu", i);
         }

@@ -60,6 +60,7 @@ TEST(a_crash_is_charged) {
     BHT_TRUE(record->uncompilable);
     BHT_EQ(record->cause, BH_COMPILE_FAILED);
     BHT_EQ(record->signal, SIGSEGV);
+    BHT_STR_EQ(record->name, "a");
     BHT_STR_HAS(record->message, "a spare worker died while compiling it");
     BHT_TRUE(!record_of(0, "bob"));
     BHT_TRUE(used(0)->barred);

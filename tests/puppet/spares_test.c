@@ -65,7 +65,8 @@ TEST(the_most_used_comes_first) {
     BHT_STR_HAS(spare->lessons.name, "c");
     BHT_EQ(count_messages(spare, BHI_MSG_KERNEL_CREATE), 1);
     BHT_EQ(count_messages(spare, BHI_MSG_LEARN), 1);
-    spares_turn_due(); /* one at a time */
+    BHT_EQ(bhi_lessons_known(spare), 0); /* not yet */
+    spares_turn_due();                   /* one at a time */
     BHT_EQ(spare->lessons.kernel, spares_id_of(2));
     BHT_TRUE(!spares_answer(spare, spares_id_of(2), BH_OK));
     spares_turn();
@@ -131,8 +132,13 @@ TEST(bytes_are_limited) {
     for (int i = 0; i < KERNELS; i++) {
         spares_use("", i, 2);
     }
+    struct bhi_kernel_body *large = spares.kernels[0]->body; /* as all it may have: not for it */
+    large->code_size += 60;
+    spares_use("", 0, 9);
     learn_all(spare);
     BHT_EQ(bhi_lessons_known(spare), 3);
+    BHT_TRUE(!knows(spare, 0));
+    large->code_size -= 60;
 }
 
 TEST(none_is_told_if_none_may_be) {
@@ -308,8 +314,9 @@ TEST(a_lesson_is_waited_for) {
     spares_turn();
     puppet_bury(spares.serving);
     struct bhi_worker *starting = puppet_worker(BHI_HELD);
-    spare->lessons.since_ns = bhi_now_ns() + 3600 * UINT64_C(1000000000); /* it has just begun */
-    BHT_TRUE(bhi_assignment_turn(puppet.context) >= spare->lessons.since_ns);
+    const uint64_t since_ns = bhi_now_ns() + 3600 * UINT64_C(1000000000);
+    spare->lessons.since_ns = since_ns; /* it has just begun */
+    BHT_EQ(bhi_assignment_turn(puppet.context), since_ns + 50 * UINT64_C(1000000));
     BHT_TRUE(!puppet.stream->core.worker);
     BHT_TRUE(!spares_answer(spare, spares_id_of(0), BH_OK));
     spares_turn();
@@ -333,6 +340,12 @@ TEST(a_lesson_is_waited_for) {
     starting->lessons.since_ns = 0;
     spares_turn();
     BHT_TRUE(puppet.stream->core.worker == &next->core);
+    /* Nobody waits where another spare is ready. */
+    starting->lessons.since_ns = since_ns;
+    bh_stream *other = add_stream("", BH_ISOLATION_STREAM);
+    struct bhi_worker *ready = puppet_worker(BHI_RUNNING);
+    (void)bhi_assignment_turn(puppet.context);
+    BHT_TRUE(other->core.worker == &ready->core);
 }
 
 /* -- how spares are shared --------------------------------------------------------------------- */

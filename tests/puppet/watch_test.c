@@ -105,10 +105,11 @@ TEST(an_idle_worker_is_retired_when_its_time_is_over) {
 }
 
 TEST(who_is_never_idle) {
-    enum { NEVER, LOADER, SPARE, LATER_THAN_EVER, WAYS };
+    enum { NEVER, LOADER, SPARE, STARTS, LATER_THAN_EVER, WAYS };
     for (int way = NEVER; way < WAYS; way++) {
         puppet_again();
         struct bhi_worker *worker = way == SPARE ? puppet_worker(BHI_RUNNING) : serving();
+        puppet_has_come_to(worker, way == STARTS ? BHI_HELD : BHI_RUNNING);
         worker->kind = way == LOADER ? BHI_WORKER_LOADER : BHI_WORKER_DEVICE;
         puppet.context->settings.worker_idle_ns = way == NEVER             ? 0
                                                   : way == LATER_THAN_EVER ? BH_FOREVER - 1
@@ -131,7 +132,7 @@ TEST(t5_a_doorbell_without_cause) {
     bh_event *event = puppet_submit();
     puppet_complete(worker, 1);
     bhi_watch_rung(worker);
-    BHT_EQ(bh_event_query(event), BH_EVENT_READY);
+    BHT_EQ(bhi_event_state(event), BH_EVENT_READY);
     for (uint32_t mutes = 0; mutes < limits->mutes; mutes++) {
         for (uint32_t rings = 0; scene.heard == LISTENING || !scene.listens; rings++) {
             BHT_LE(rings, limits->rings);
@@ -193,7 +194,10 @@ TEST(t6_what_comes_by_the_side_channel) {
             close(pair[1]);
         }
         if (way == CLOSED) {
+            const bh_event *event = puppet_submit();
+            puppet_complete(worker, 1);
             bhi_watch_side_channel_end(worker);
+            BHT_EQ(bhi_event_state(event), BH_EVENT_READY); /* what has come is taken in first */
             BHT_TRUE(worker->fdpass == -1 && fcntl(pair[0], F_GETFD) == -1);
         }
         BHT_EQ(bhi_watch_side_channel_event(worker), way == END || way == BREAK);
@@ -246,4 +250,9 @@ TEST(each_look_takes_in_what_is_there) {
     BHT_EQ(bhi_event_state(event), BH_EVENT_READY);
     worker->messages_left = false;
     BHT_EQ(look(worker, false), BH_FOREVER);
+    worker->lessons.kernel = 7;
+    worker->lessons.since_ns = scene.now_ns;
+    worker->lessons.until_ns = scene.now_ns + 10;
+    BHT_EQ(look(worker, false), scene.now_ns + 10);
+    worker->lessons.kernel = 0;
 }
