@@ -167,7 +167,6 @@ static void ask_again(struct bhi_worker *worker, struct bhi_make *make) {
         second->message.buffer_detach.buffer = make->buffer;
         second->message.buffer_detach.instead = 1;
         bhi_idset_remove(&worker->buffers, make->buffer);
-        bhi_idset_remove(&worker->written, make->buffer);
         bhi_outbox_add(worker, second);
         made(context, make, BHI_DEVICE_UNMADE, -1);
         return;
@@ -225,7 +224,6 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
     }
     if (!count && !cleared) { /* forgotten, so that the worker is asked again when it is needed */
         bhi_idset_remove(&worker->buffers, make->buffer);
-        bhi_idset_remove(&worker->written, make->buffer);
     }
     made(worker->context, make, count || cleared ? BHI_DEVICE_MADE : BHI_DEVICE_UNMADE,
          count ? fd : -1);

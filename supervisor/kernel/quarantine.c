@@ -76,11 +76,10 @@ static bool refuse(const struct bh_stream *stream, bool source, const char *name
         return false;
     }
     say_refusal(context, source, name, record, now_ns);
-    *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
+    *out = (struct bhi_outcome)BHI_OUTCOME_INIT; /* not executed */
     out->status = record->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED;
     out->reason = record->uncompilable ? BH_REASON_NOT_AGAIN : BH_REASON_NONE;
     out->subject = record->uncompilable ? BH_SUBJECT_KERNEL : BH_SUBJECT_NONE;
-    out->executed = BH_EXECUTED_NO;
     out->blame = BH_BLAME_CERTAIN; /* no kernel is held for a suspicion */
     out->origin = record->origin;
     out->ended_ns = now_ns;

@@ -140,10 +140,11 @@ static struct place *least_loaded(bh_context *context, bool with_left_out) {
     return best;
 }
 
-static bool another_will_tell(bh_context *context, const struct bh_stream *asking) {
+/* Whoever asks is nowhere yet. */
+static bool another_will_tell(bh_context *context) {
     BHI_LIST_FOR(const struct bh_stream, stream, &context->streams, link) {
-        if (stream != asking && is_on(stream, NULL) &&
-            stream->core.state != BHI_STREAM_UNAVAILABLE && !bhi_stream_rests(stream)) {
+        if (is_on(stream, NULL) && stream->core.state != BHI_STREAM_UNAVAILABLE &&
+            !bhi_stream_rests(stream)) {
             return true;
         }
     }
@@ -155,7 +156,7 @@ bool bhi_placement_choose(struct bh_stream *stream) {
     if (stream->placed) {
         return true;
     }
-    if (bhi_list_empty(&context->places) && another_will_tell(context, stream)) {
+    if (bhi_list_empty(&context->places) && another_will_tell(context)) {
         return false;
     }
     const struct place *place = least_loaded(context, false);

@@ -206,9 +206,8 @@ static bool is_elsewhere(const struct bhi_submission *submission, struct bhi_out
         if (buffer->device && bhi_stream_may_use(stream, buffer->device->stream, use->writes,
                                                  stream->context->refusal,
                                                  sizeof stream->context->refusal) != BHI_USE_IT) {
-            *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
+            *out = (struct bhi_outcome)BHI_OUTCOME_INIT; /* not executed */
             out->status = BH_BINDING_MISMATCH;
-            out->executed = BH_EXECUTED_NO;
             out->ended_ns = bhi_now_ns();
             out->message = stream->context->refusal;
             const size_t used = strlen(stream->context->refusal);

@@ -120,8 +120,7 @@ static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer,
     if (made && !imports) {
         return 0;
     }
-    if (!bhi_idset_reserve(&worker->buffers, 1) || !bhi_idset_reserve(&worker->written, 1) ||
-        !bhi_pool_expose(memory->block, worker, true)) {
+    if (!bhi_idset_reserve(&worker->buffers, 1) || !bhi_pool_expose(memory->block, worker, true)) {
         return ENOMEM;
     }
     struct bhi_outgoing *import = NULL;
@@ -136,7 +135,6 @@ static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer,
         return error;
     }
     bhi_idset_add(&worker->buffers, buffer->id);
-    bhi_idset_add(&worker->written, buffer->id); /* an import cannot be made read-only */
     return 0;
 }
 

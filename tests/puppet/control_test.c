@@ -574,10 +574,21 @@ TEST(what_a_worker_says_of_a_kernel) {
     }
 }
 
+static struct {
+    struct bhi_worker *to;
+    int error;                  /* of the next message to it */
+    struct bhi_outgoing *later; /* is queued meanwhile */
+    bool swallows;              /* what is sent to it comes nowhere */
+    unsigned woken;
+} sending;
+
 static const struct bhi_channel *endless; /* a message more each time */
 
 BHT_WRAP(int, bhi_channel_recv, struct bhi_channel *channel, enum bhi_direction direction,
          uint32_t states, int timeout_ms, struct bhi_message *out, char *why, size_t why_size) {
+    if (sending.swallows) {
+        return -EAGAIN;
+    }
     if (channel == endless) {
         *out = kernel_info(64);
         return 0;
@@ -599,13 +610,6 @@ TEST(who_says_much_is_heard_in_turns) {
 
 /* -- what goes --------------------------------------------------------------------------------- */
 
-static struct {
-    struct bhi_worker *to;
-    int error;                  /* of the next message to it */
-    struct bhi_outgoing *later; /* is queued meanwhile */
-    unsigned woken;
-} sending;
-
 static void queue_it(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
     bhi_context_lock(puppet.context);
     bhi_outbox_add(worker, outgoing);
@@ -613,6 +617,9 @@ static void queue_it(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
 }
 
 BHT_WRAP(int, bhi_channel_send, struct bhi_channel *channel, const struct bhi_message *message) {
+    if (sending.swallows) {
+        return 0;
+    }
     if (sending.to && channel == &sending.to->channel && sending.error) {
         const int error = sending.error;
         sending.error = 0;
@@ -695,18 +702,19 @@ TEST(what_does_not_fit_goes_later_and_in_order) {
         struct peer *peer = with_two_messages(ends);
         struct bhi_worker *worker = peer->worker;
         const _Atomic uint32_t *told = &worker->lane.header->control_sent;
+        send_it(peer, line("meanwhile"));
+        WAIT_UNTIL(has_come(&worker->channel), 20000);
         if (full) {
-            send_it(peer, line("meanwhile"));
-            WAIT_UNTIL(has_come(&worker->channel), 20000);
             sending.error = -EAGAIN;
             sending.later = detach(7);
             BHT_TRUE(send_all(worker));
             BHT_EQ(*told, 0);
             BHT_EQ(sending.woken, 0);
             BHT_EQ(worker->conduct.asked, 0);
-            BHT_STR_HAS(heard.last, "meanwhile"); /* sending may take the channel's wake-up */
+            BHT_STR_HAS(heard.last, "meanwhile");
         }
         BHT_TRUE(!send_all(worker));
+        BHT_STR_HAS(heard.last, "meanwhile"); /* sending may take the channel's wake-up */
         BHT_EQ(*told, 7);
         BHT_EQ(sending.woken, 1);
         BHT_EQ(worker->conduct.asked, full ? 3 : 2);
@@ -749,6 +757,52 @@ TEST(to_whom_nothing_is_sent) {
         BHT_TRUE(!bhi_list_empty(&worker->outbox));
         expect_descriptor(ends[1], way == REFUSES);
         sending.to = NULL;
+        close(ends[1]);
+    }
+}
+
+/* What goes with a descriptor has its number in the descriptor's tag. Each message may cause answers, or
+ * at least a wake-up. */
+TEST(what_each_message_is_worth) {
+    static const struct {
+        enum bhi_message_type type;
+        uint64_t asked;
+    } rows[] = {{BHI_MSG_KERNEL_CREATE, MOST_BINDINGS + 2},
+                {BHI_MSG_CACHE_ATTACH, 1},
+                {BHI_MSG_BUFFER_IMPORT, 1},
+                {BHI_MSG_FILE_ATTACH, 1},
+                {BHI_MSG_IMPORT, 1},
+                {BHI_MSG_BUFFER_ATTACH, 1},
+                {BHI_MSG_LEARN, 2}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        int ends[2], fd = -1;
+        struct bhi_worker *worker = puppet_serving();
+        struct bhi_outgoing *outgoing = bhi_outgoing_new(rows[i].type);
+        struct bhi_message *message = &outgoing->message;
+        uint64_t *const ids[] = {[BHI_MSG_KERNEL_CREATE] = &message->kernel_create.kernel,
+                                 [BHI_MSG_CACHE_ATTACH] = &message->cache_attach.cache,
+                                 [BHI_MSG_BUFFER_IMPORT] = &message->buffer_import.buffer,
+                                 [BHI_MSG_FILE_ATTACH] = &message->file_attach.file,
+                                 [BHI_MSG_IMPORT] = &message->import.worker,
+                                 [BHI_MSG_BUFFER_ATTACH] = &message->buffer_attach.buffer,
+                                 [BHI_MSG_LEARN] = &message->learn.kernel};
+        *ids[rows[i].type] = 5 + i;
+        BHT_EQ(bhi_fdpass_pair(ends), 0);
+        worker->fdpass = ends[0];
+        const bool attaches = rows[i].type != BHI_MSG_LEARN;
+        outgoing->fd = attaches ? fcntl(ends[1], F_DUPFD_CLOEXEC, 0) : -1;
+        queue_it(worker, outgoing);
+        sending.swallows = true;
+        BHT_TRUE(!bhi_control_send(worker));
+        sending.swallows = false;
+        BHT_EQ(worker->conduct.asked, rows[i].asked);
+        struct bhi_fd_tag tag = {0};
+        size_t fds = 1;
+        const int length = bhi_fdpass_recv(ends[1], &tag, sizeof tag, &fd, &fds, MSG_DONTWAIT);
+        BHT_EQ(length, attaches ? (int)sizeof tag : -EAGAIN);
+        BHT_TRUE(!attaches || (tag.type == (uint32_t)rows[i].type && tag.id == 5 + i));
+        bhi_fd_close(&fd);
         close(ends[1]);
     }
 }

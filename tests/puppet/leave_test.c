@@ -33,9 +33,13 @@ static void turn(void) {
 
 /* It dies, which has not been confirmed, and leaves. */
 static void let_leave(struct bhi_worker *worker) {
+    puppet.stream->anywhere = true;
     puppet_dies(worker);
     (void)bhi_leave_turn(puppet.context);
     BHT_TRUE(puppet.stream->core.dying == &worker->core);
+    BHT_TRUE(!puppet.stream->placed);
+    puppet.stream->anywhere = false;
+    puppet.stream->placed = true;
 }
 
 TEST(a_spare_takes_over_before_the_burial) {
@@ -143,6 +147,7 @@ enum reason {
     LOST,     /* its device */
     ORPHANED, /* its zygote is gone */
     LOADING,  /* it is no device's */
+    STARTING, /* it never served: its start has failed */
     REASONS,
 };
 
@@ -156,6 +161,7 @@ static void begin(struct bhi_worker *worker, enum reason reason, int *far) {
     if (reason != HEALTHY) {
         puppet_dies(worker);
     }
+    worker->core.life.came_to = reason == STARTING ? BHI_HELD : BHI_RUNNING;
     puppet.stream->core.restart.productive = reason != UNPROVEN;
     if (reason == SENTENCED) {
         bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0, "it is to go");
@@ -165,6 +171,7 @@ static void begin(struct bhi_worker *worker, enum reason reason, int *far) {
         struct bhi_make *make = calloc(1, sizeof *make);
         BHT_TRUE(make);
         make->worker = worker;
+        worker->owes_since_ns = bhi_now_ns();
         bhi_list_init(&make->link);
         bhi_list_append(&worker->makes, &make->link);
     }

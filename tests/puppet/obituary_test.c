@@ -390,6 +390,7 @@ static const struct start {
     {0, CLD_KILLED, SIGSEGV, BHI_STEP_DEVICE, BH_NO_DEVICE, 0, "no such device", false,
      "was killed by SIGSEGV (signal 11) while starting (step device)"},
     {0, CLD_KILLED, SIGSYS, (enum bhi_step)99, 0, 0, NULL, false, "while starting (step unknown)"},
+    {0, CLD_KILLED, SIGABRT, BHI_STEP_DEVICE, 0, 0, NULL, false, "; it could not start a thread"},
     /* It took too long. */
     {BHI_KILL_START, CLD_KILLED, SIGKILL, BHI_STEP_DEVICE, 0, 0, NULL, false, "why it was killed"},
     /* It went with its zygote. */
@@ -409,6 +410,8 @@ TEST(a_death_while_it_starts) {
                                                              .sys_errno = start->error,
                                                              .text = start->text});
         }
+        const bool threads = strstr(start->words, "a thread"); /* were refused */
+        atomic_store(&side->header->refused_threads, threads);
         puppet_bind(worker, puppet.stream);
         bhi_context_lock(puppet.context);
         struct bhi_pool_need need;
@@ -423,7 +426,7 @@ TEST(a_death_while_it_starts) {
         puppet_bury(worker);
         const struct bhi_core_stream *stream = &puppet.stream->core;
         const bh_status why = start->final ? (bh_status)start->step_status : BH_UNAVAILABLE;
-        const int error = start->final ? start->error : 0;
+        const int error = start->final ? start->error : threads ? EAGAIN : 0;
         if (stream->trouble.status != why || stream->trouble.sys_errno != error ||
             !strstr(stream->trouble.message, start->words)) {
             BHT_FAIL("row %zu: %s, errno %d, '%s'; must be %s, %d, '%s'", i,
@@ -434,6 +437,7 @@ TEST(a_death_while_it_starts) {
         BHT_EQ(puppet.context->device_pool->stats.blocks, !start->final); /* D5 */
         BHT_STR_HAS(puppet.obituary.line, start->words);
         BHT_EQ(puppet.obituary.level, start->final ? BH_LOG_ERROR : BH_LOG_WARNING);
+        BHT_EQ(puppet.context->counts.deaths[why], 1);
     }
 }
 

@@ -4,13 +4,18 @@
 #include "base/memfd.h"
 #include "ipc/cache_area.h"
 #include "puppet.h"
+#include "supervisor/context/payload.h"
 #include "supervisor/file/opener.h"
 #include "supervisor/kernel/cache_queue.h"
+#include "supervisor/kernel/kernel.h"
 #include "supervisor/reactor/pipeline_cache.h"
+#include "supervisor/submit/introduce.h"
 #include "supervisor/worker/outbox.h"
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define CODE 7u
@@ -249,6 +254,89 @@ TEST(a_file_whose_reader_died_is_not_read_again) {
     bury(worker, false);
     BHT_TRUE(load(101)->cache.loaded);
     finish();
+}
+
+/* -- what it asks for ---------------------------------------------------------------------------- */
+
+enum differs { NOTHING, VENDOR, DEVICE, DRIVER, API, UUID, CACHE_UUID, TENANT, KERNEL, DIFFERS };
+
+/* A worker that is about to run one kernel asks for its cache. */
+static struct bhi_worker *ask(enum differs what) {
+    static const char *const tenants[] = {"ann", "bob"};
+    struct bhi_kernel_body body = {.id = 9, .hash = {what == KERNEL}};
+    struct bh_kernel kernel = {.body = &body};
+    struct bh_kernel *kernels[] = {&kernel};
+    struct bhi_payload payload = {.kernels = kernels, .kernel_count = 1};
+    struct bhi_worker *worker = puppet_worker(BHI_RUNNING);
+    worker->devices = calloc(1, sizeof *worker->devices); /* released with it */
+    BHT_TRUE(worker->devices);
+    worker->device_count = worker->device_capacity = 1;
+    worker->devices[0] = (struct bhi_msg_device){.chosen = 1,
+                                                 .vendor_id = what == VENDOR,
+                                                 .device_id = what == DEVICE,
+                                                 .driver_version = what == DRIVER,
+                                                 .api_version = what == API,
+                                                 .uuid = {what == UUID},
+                                                 .cache_uuid = {what == CACHE_UUID}};
+    strcpy(puppet.stream->tenant, tenants[what == TENANT]);
+    bhi_context_lock(puppet.context);
+    worker->core.stream = &puppet.stream->core;
+    (void)bhi_introduce_cache(worker, &payload.submission, BHI_APART_NOT);
+    worker->core.stream = NULL;
+    BHT_EQ(worker->cache.code, bhi_kernel_body_code(&body));
+    bhi_context_pump_unlock(puppet.context);
+    return worker;
+}
+
+/* What the driver makes of a kernel is no other's, and no other tenant's, device's or driver's (T1, T8).
+ * Those of a tenant and its device have their beginning in common. */
+TEST(whose_cache_it_is) {
+    uint8_t identities[DIFFERS + 1][32];
+    for (int i = 0; i <= DIFFERS; i++) {
+        memcpy(identities[i], ask((enum differs)(i % DIFFERS))->cache.identity, 32);
+        for (int k = 0; k < i; k++) {
+            const bool same = i == DIFFERS && k == NOTHING;
+            const bool akin =
+                same || (k == NOTHING && i == KERNEL) || (k == KERNEL && i == DIFFERS);
+            BHT_EQ(memcmp(identities[i], identities[k], 32) == 0, same);
+            BHT_EQ(memcmp(identities[i], identities[k], 8) == 0, akin);
+        }
+    }
+    finish();
+    BHT_EQ(opener.loads, DIFFERS + 1);
+}
+
+/* Nothing is loaded for whom that would be of no use, or would give a past. */
+TEST(who_asks_for_no_cache) {
+    enum { LOADS, LOADER, SPARE, AGAIN, CLOSED, USED, TWO, APART, WAYS };
+    for (int way = LOADS; way < WAYS; way++) {
+        struct bhi_kernel_body body = {.id = 9};
+        struct bh_kernel kernel = {.body = &body};
+        struct bh_kernel *kernels[] = {&kernel, &kernel};
+        puppet_again();
+        struct bhi_payload payload = {.kernels = kernels, .kernel_count = way == TWO ? 2 : 1};
+        struct bhi_worker *worker = puppet_worker(BHI_RUNNING);
+        worker->devices = calloc(1, sizeof *worker->devices); /* released with it */
+        BHT_TRUE(worker->devices);
+        worker->devices[0].chosen = worker->device_count = worker->device_capacity = 1;
+        bhi_context_lock(puppet.context);
+        worker->kind = way == LOADER ? BHI_WORKER_LOADER : BHI_WORKER_DEVICE;
+        worker->core.stream = way == SPARE ? NULL : &puppet.stream->core;
+        worker->cache.requested = way == AGAIN;
+        worker->core.past.code = way == USED ? CODE : 0;
+        puppet.context->closed = way == CLOSED;
+        const bool waits = bhi_introduce_cache(worker, &payload.submission,
+                                               way == APART ? BHI_APART_ALL : BHI_APART_NOT);
+        puppet.context->closed = false;
+        BHT_EQ(waits, way == LOADS);
+        payload.kernel_count = 0; /* copies do not wait for it */
+        BHT_TRUE(!bhi_introduce_cache(worker, &payload.submission, BHI_APART_NOT));
+        worker->core.stream = NULL;
+        worker->kind = BHI_WORKER_DEVICE;
+        bhi_context_pump_unlock(puppet.context);
+        finish();
+        BHT_EQ(opener.loads, way == LOADS);
+    }
 }
 
 /* It has died before it was served: nobody is asked, and nothing is left behind. */

@@ -43,7 +43,12 @@ static bool tell(uint32_t chosen) {
     return wakes;
 }
 
+static void hear(bh_log_level level, const char *line, void *user) {
+    (void)level, (void)line, (void)user;
+}
+
 static void set_up(void) {
+    puppet.context->settings.log = hear;
     snprintf(puppet.zygote->driver, sizeof puppet.zygote->driver, "red");
     any = stream_on("any");
 }
@@ -219,6 +224,9 @@ TEST(what_is_in_flight_is_load) {
     puppet_complete(worker, 1);
     fx_expect(event, BH_OK);
     BHT_EQ(place_anew(), 0);
+    puppet_killed(worker, SIGKILL);
+    (void)puppet_submit(); /* so is what is queued */
+    BHT_EQ(place_anew(), 1);
 }
 
 /* One that has memory there, or a worker, stays; and one that has named its device. */
@@ -265,6 +273,36 @@ TEST(a_device_where_nothing_starts) {
         BHT_TRUE(!failed(true));
         set_load(any, 0, 0);
         BHT_EQ(place_anew(), 0);
+    }
+}
+
+/* Its stream goes elsewhere, and pays nothing; nor does a device for a worker that was to go. */
+TEST(a_start_that_fails_costs_its_device) {
+    enum { ALONE, CLOSED, RETIRED, WAYS };
+    for (int way = ALONE; way < WAYS; way++) {
+        puppet_again();
+        (void)tell(0);
+        BHT_EQ(place(), 1);
+        struct bhi_worker *worker = puppet_worker(BHI_HELD);
+        bhi_progress_step_failed(puppet_side(worker),
+                                 &(struct bhi_why){.status = BH_NO_DEVICE, .text = "none"});
+        puppet_bind(worker, any);
+        bhi_context_lock(puppet.context);
+        if (way == RETIRED) {
+            bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0, "it is to go");
+        }
+        puppet.context->closed = way == CLOSED;
+        bhi_context_pump_unlock(puppet.context);
+        puppet_end_process(worker, CLD_EXITED, 3);
+        puppet_bury(worker);
+        puppet.context->closed = false;
+        BHT_EQ(puppet.context->line_count, way == ALONE);
+        if (way == ALONE) {
+            BHT_EQ(any->core.state, BHI_STREAM_WANTING);
+            BHT_EQ(any->core.restart.losses, 0);
+            BHT_TRUE(!any->placed);
+        }
+        bhi_context_log_said(puppet.context);
     }
 }
 

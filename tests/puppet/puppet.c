@@ -112,6 +112,10 @@ static void check_pool(const struct bhi_pool *pool) {
 }
 
 static void check_worker(const struct bhi_worker *worker) {
+    /* What it was told to forget is in none of these. */
+    BHT_LE(worker->written.map.count, worker->buffers.map.count);
+    BHT_LE(worker->constants.map.count, worker->buffers.map.count);
+    BHT_TRUE(bhi_list_empty(&worker->makes) || worker->owes_since_ns);
     BHI_LIST_FOR(const struct bhi_exposure, exposure, &worker->pool.exposures, of_worker) {
         BHT_TRUE(exposure->worker == worker);
         BHT_TRUE(is_in(&exposure->of_block, &exposure->block->exposures));
@@ -138,10 +142,16 @@ static void check_worker(const struct bhi_worker *worker) {
 void puppet_check(void) {
     bh_context *context = puppet.context;
     uint64_t device_memory = 0;
+    size_t pending = 0;
     bhi_context_lock(context);
     BHI_LIST_FOR(const struct bh_stream, stream, &context->streams, link) {
         device_memory += stream->device_memory;
+        pending += count(&stream->core.queue);
     }
+    BHI_LIST_FOR(const struct bhi_worker, worker, &context->workers, link) {
+        pending += count(&worker->core.inflight);
+    }
+    BHT_EQ(count(&context->pending), pending); /* what bh_context_synchronize waits for */
     BHT_EQ(context->device_memory, device_memory);
     BHT_EQ(context->tenants.idle_count, count(&context->tenants.idle));
     check_pool(context->pool);

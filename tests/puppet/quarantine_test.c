@@ -183,9 +183,10 @@ TEST(k5_what_an_end_does) {
 TEST(k5_a_lost_device_is_one_death) {
     struct bhi_submission *submissions[] = {launch_both(puppet.stream)->submission,
                                             launch_both(puppet.stream)->submission};
-    const bh_verdict verdict = verdict_of(0, BH_DEVICE_LOST, CERTAIN);
     begin(3, BH_FOREVER);
     for (enum bhi_loss loss = BHI_LOSS_NONE; loss < BHI_LOSS_BLAMED; loss++) {
+        const bh_verdict verdict =
+            verdict_of(0, loss == BHI_LOSS_NONE ? BH_DEVICE_LOST : BH_DEVICE_FAULT, CERTAIN);
         spares.serving->core.life.loss = loss;
         for (int i = 0; i < 2; i++) {
             bhi_quarantine_note(submissions[i], &verdict);

@@ -12,6 +12,7 @@
 #include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/sentinel.h"
 #include "supervisor/reactor/spawn.h"
+#include "supervisor/reactor/watch.h"
 #include "supervisor/reactor/zygote_messages.h"
 #include "supervisor/worker/outbox.h"
 
@@ -42,6 +43,7 @@ static struct {
     const struct bhi_worker *sentenced; /* no signal has been sent to it */
     int busy;                           /* how often a cgroup cannot be removed */
     bool orderly;                       /* the end of the last one that was buried */
+    int heard_out;                      /* workers that were buried */
     int warnings;
     enum {
         ZYGOTES_ARE_REAL,
@@ -105,6 +107,7 @@ static void hear(bh_log_level level, const char *line, void *user) {
 
 /* Most puppets have no channel. */
 WRAP(void, bhi_control_receive, struct bhi_worker *worker) {
+    scene.heard_out++;
     if (worker->channel.socket) {
         __real_bhi_control_receive(worker);
     }
@@ -590,9 +593,17 @@ static void ask_for_one(enum bhi_worker_kind kind, bool listens) {
             close(fds[i]);
         }
         close(pair[1]);
+        bhi_worker_retain(worker); /* what it has open stays */
+        bhi_watch_side_channel(worker);
+        worker->pidfd = pidfd_open(getpid(), 0);
+        BHT_EQ(bhi_poller_watch(&context->poller, worker->pidfd, &worker->pidfd_source), 0);
+        BHT_EQ(watched(), 4);
         puppet_end_process(worker, CLD_KILLED, SIGKILL);
         BHT_EQ(bhi_burial_turn(context), BH_FOREVER);
         BHT_EQ(watched(), 0);
+        BHT_EQ(scene.heard_out, 1);
+        BHT_EQ(scene.warnings, 1); /* of its death */
+        bhi_worker_release(worker);
     }
     BHT_TRUE(bhi_list_empty(&context->workers));
     zmq_ctx_term(zmq);
@@ -725,6 +736,8 @@ static void die(bool works, bool held, enum notice how) {
     BHT_EQ(bhi_sentinel_is_busy(puppet.context), sets_it);
     (void)turn();
     BHT_STR_EQ(told(process), "");
+    BHT_EQ(!sets(process, worker, -4), sets_it); /* it could not */
+    BHT_EQ(worker->words.set_ns, 0);
     BHT_EQ(!sets(process, worker, 0), sets_it);
     BHT_TRUE(sets(process, worker, 0)); /* once */
     BHT_EQ(worker->words.set_ns, sets_it ? scene.now_ns : 0);
@@ -830,11 +843,14 @@ TEST(what_comes_as_words) {
         BHT_TRUE(!bhi_sentinel_take_words(worker, &words));
         BHT_EQ(worker->words.state, BHI_WORDS_NONE);
         scene.full = false;
+        scene.woken = false;
         if (!bhi_sentinel_take_words(worker, &words) != row->good) {
             BHT_FAIL("%s: %s", row->what, row->good ? "refused" : "taken");
         }
         BHT_EQ(worker->words.state, row->good ? BHI_WORDS_KEPT : BHI_WORDS_NONE);
         BHT_EQ(worker->words.fd >= 0, row->good);
+        BHT_EQ(scene.woken, row->good);                    /* a sentinel is to be started */
+        BHT_EQ(watched(), row->good);                      /* its end is seen there first */
         BHT_TRUE(bhi_sentinel_take_words(worker, &words)); /* they come once */
         close(pair[1]);
         close(fds[0]);
@@ -892,6 +908,7 @@ static void end_sentinel(struct bhi_worker *process, enum of_sentinel how) {
     }
     bhi_context_pump_unlock(puppet.context);
     end(process, how == CRASHED ? SIGSEGV : SIGKILL);
+    BHT_TRUE(!bhi_sentinel_is_busy(puppet.context)); /* nobody sets them */
 }
 
 TEST(the_next_sentinel_is_told_what_is_left) {
@@ -1080,9 +1097,21 @@ TEST(a_device_is_released_once) {
         BHT_TRUE(!bhi_list_empty(&puppet.zygote->link)); /* it outlives its workers */
         puppet.zygote->state = BHI_ZYGOTE_LOST;
         puppet.zygote->gone = true;
+        puppet.zygote->warden_pidfd = pidfd_open(getpid(), 0);
+        BHT_EQ(bhi_poller_watch(&puppet.context->poller, puppet.zygote->warden_pidfd,
+                                &puppet.zygote->warden_source),
+               0);
         (void)turn();
         BHT_TRUE(is_buried(worker));
+        for (int both = 0; both < 2; both++) { /* it waits for its warden, and that for it */
+            BHT_TRUE(!bhi_list_empty(&puppet.zygote->link));
+            BHT_EQ(watched(), 1);
+            puppet.zygote->gone = both;
+            puppet.zygote->warden_gone = true;
+            bhi_burial_zygotes(puppet.context);
+        }
         BHT_TRUE(bhi_list_empty(&puppet.zygote->link));
+        BHT_EQ(watched(), 0);
         BHT_EQ(puppet.context->counts.zygotes_lost, 1);
         bhi_worker_release(worker);
         close(pair[1]);
@@ -1095,10 +1124,20 @@ TEST(a_loader_that_hangs_is_given_up) {
         puppet_again();
         struct bhi_worker *worker = serving(false);
         worker->core.life.is_loader = loader;
+        worker->kind = loader ? BHI_WORKER_LOADER : BHI_WORKER_DEVICE;
+        scene.woken = false;
         sentence(worker);
+        BHT_EQ(scene.woken, loader); /* its time begins */
+        worker->kind = BHI_WORKER_DEVICE;
         if (loader) {
             pass(3 * SECOND);
             BHT_TRUE(is_buried(worker) && worker->core.life.given_up);
+            struct bhi_worker *next = puppet_worker(BHI_SPAWNING); /* its zygote goes on */
+            next->core.life.start_by_ns = BH_FOREVER;
+            bhi_worker_retain(next);
+            (void)turn();
+            BHT_TRUE(!is_buried(next));
+            bhi_worker_release(next);
         } else {
             BHT_EQ(turn(), BH_FOREVER);
         }
@@ -1176,6 +1215,25 @@ TEST(a_trace_is_awaited) {
     }
 }
 
+/* What a worker has said of the devices is kept for its stream if it did not start. */
+TEST(a_start_that_fails_leaves_its_devices) {
+    for (int told = 0; told < 4; told++) { /* it never told; it did; and it served */
+        puppet_again();
+        struct bhi_worker *worker = puppet_worker(told & 2 ? BHI_RUNNING : BHI_HELD);
+        puppet_bind(worker, puppet.stream);
+        worker->devices = calloc(1, sizeof *worker->devices);
+        worker->device_count = worker->device_capacity = told & 1;
+        puppet.stream->seen_device_count = 1; /* by the one before */
+        puppet.stream->seen_devices = calloc(1, sizeof *puppet.stream->seen_devices);
+        const struct bhi_msg_device *expected =
+            told == 1 ? worker->devices : puppet.stream->seen_devices;
+        puppet_end_process(worker, CLD_EXITED, 3);
+        BHT_EQ(bhi_burial_turn(puppet.context), BH_FOREVER);
+        BHT_TRUE(puppet.stream->seen_devices == expected);
+        BHT_EQ(puppet.stream->seen_device_count, 1);
+    }
+}
+
 /* A memory cgroup goes with its worker. */
 TEST(its_cgroup_goes) {
     const char *folder = bht_folder();
@@ -1198,13 +1256,14 @@ TEST(whose_pipeline_cache_is_kept) {
     static const struct {
         enum bhi_kill kill;
         bool lies;
-        int signal; /* negative: it exits with that code */
+        int signal; /* negative: it exits with that code; 0: it goes with its zygote */
         bool kept;
     } rows[] = {
         {BHI_KILL_RETIRED, false, SIGKILL, true},  {BHI_KILL_DEADLINE, false, SIGKILL, true},
         {BHI_KILL_CANCEL, false, SIGKILL, true},   {BHI_KILL_RETIRED, true, SIGKILL, false},
         {BHI_KILL_RETIRED, false, SIGSEGV, false}, {BHI_KILL_NONE, true, SIGKILL, false},
-        {BHI_KILL_NONE, false, SIGKILL, false},    {BHI_KILL_RETIRED, false, -SIGKILL, false}};
+        {BHI_KILL_NONE, false, SIGKILL, false},    {BHI_KILL_RETIRED, false, -SIGKILL, false},
+        {BHI_KILL_RETIRED, false, 0, true}};
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
         puppet_again();
         struct bhi_worker *worker = serving(false);
@@ -1216,8 +1275,13 @@ TEST(whose_pipeline_cache_is_kept) {
             bhi_core_worker_violation(&worker->core, "it lied");
         }
         bhi_context_pump_unlock(puppet.context);
-        puppet_end_process(worker, rows[i].signal < 0 ? CLD_EXITED : CLD_KILLED,
-                           abs(rows[i].signal));
+        if (rows[i].signal) {
+            puppet_end_process(worker, rows[i].signal < 0 ? CLD_EXITED : CLD_KILLED,
+                               abs(rows[i].signal));
+        } else {
+            bhi_life_exit(&worker->core.life, 0, scene.now_ns);
+            puppet.zygote->state = BHI_ZYGOTE_LOST;
+        }
         (void)turn();
         if (!is_buried(worker) || scene.orderly != rows[i].kept) {
             BHT_FAIL("row %zu", i);

@@ -199,6 +199,7 @@ TEST(who_has_run_it_does_not_compile_it) {
         BHT_EQ(bh_event_query(event) == BH_EVENT_PENDING, !has_run);
         if (has_run) {
             fx_expect(event, BH_PROTOCOL);
+            BHT_EQ(fx_verdict(event).executed, BH_EXECUTED_UNKNOWN);
         }
     }
 }

@@ -524,12 +524,18 @@ TEST(e14_whose_kernel_it_was) {
                                               .status = BH_VULKAN,
                                               .command_index = rows[i].command,
                                               .executed = BH_EXECUTED_UNKNOWN};
-            bhi_progress_result(puppet_side(worker), &result, &(struct bhi_why){.text = "so"});
+            const struct bhi_why why = {
+                .subject = rows[i].command ? BH_SUBJECT_FILE : BH_SUBJECT_KERNEL, .text = "so"};
+            bhi_progress_result(puppet_side(worker), &result, &why);
             bhi_progress_publish(puppet_side(worker), 1, worker->lane.head);
         }
         const bh_verdict verdict = fx_verdict(event);
         BHT_STR_EQ(verdict.kernel_name, rows[i].named);
         BHT_EQ(verdict.command_index, rows[i].index);
+        /* A subject that the worker did not name has the host's name, if there is one. */
+        const bool of_kernel = rows[i].command == 0;
+        BHT_EQ(verdict.subject, of_kernel ? BH_SUBJECT_KERNEL : BH_SUBJECT_NONE);
+        BHT_STR_EQ(verdict.subject_name, of_kernel ? rows[i].named : "");
         const uint8_t *hash =
             rows[i].named[0] ? kernels[rows[i].named[0] - 'a']->body->hash : (const uint8_t[32]){0};
         BHT_TRUE(memcmp(verdict.kernel_hash, hash, 32) == 0);
