@@ -422,6 +422,31 @@ TEST(e14_what_a_worker_says_is_in_the_verdict) {
     }
 }
 
+/* An average, in which none counts for more than its deadline. */
+TEST(what_a_submission_usually_takes) {
+    static const struct {
+        uint64_t takes_ns, usual_ns;
+    } rows[] = {{800, 800}, {0, 800}, {1600, 825}, {1, 721}};
+    struct bhi_worker *worker = puppet_serving();
+    puppet.stream->deadline_ns = 1000;
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        bh_event *event = puppet_submit();
+        const uint64_t now_ns = bhi_now_ns();
+        const struct bhi_result result = {.seq = i + 1,
+                                          .started_ns = now_ns,
+                                          .ended_ns = now_ns + rows[i].takes_ns,
+                                          .command_index = BHI_NO_COMMAND,
+                                          .executed = BH_EXECUTED_YES};
+        puppet_begins(worker, i + 1);
+        bhi_progress_result(puppet_side(worker), &result, NULL);
+        bhi_progress_publish(puppet_side(worker), i + 1, worker->lane.head);
+        while (bhi_now_ns() < result.ended_ns) { /* nothing ends in the future */
+        }
+        fx_expect(event, BH_OK);
+        BHT_EQ(puppet.stream->usual_ns, rows[i].usual_ns);
+    }
+}
+
 /* -- several who wait for one ------------------------------------------------------------------ */
 
 #define WAITERS 4

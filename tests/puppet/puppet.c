@@ -139,6 +139,16 @@ static void check_worker(const struct bhi_worker *worker) {
              !atomic_load(&worker->lane.header->withdrawn[harvested % BHI_LANE_WITHDRAWN / 64]));
 }
 
+static size_t in_lanes(const bh_stream *stream) {
+    size_t submissions = 0;
+    BHI_LIST_FOR(const struct bhi_worker, worker, &puppet.context->workers, link) {
+        BHI_LIST_FOR(const struct bhi_submission, submission, &worker->core.inflight, link) {
+            submissions += submission->stream == &stream->core;
+        }
+    }
+    return submissions;
+}
+
 void puppet_check(void) {
     bh_context *context = puppet.context;
     uint64_t device_memory = 0;
@@ -146,10 +156,9 @@ void puppet_check(void) {
     bhi_context_lock(context);
     BHI_LIST_FOR(const struct bh_stream, stream, &context->streams, link) {
         device_memory += stream->device_memory;
-        pending += count(&stream->core.queue);
-    }
-    BHI_LIST_FOR(const struct bhi_worker, worker, &context->workers, link) {
-        pending += count(&worker->core.inflight);
+        pending += stream->core.queued + stream->core.in_flight;
+        BHT_EQ(stream->core.queued, count(&stream->core.queue));
+        BHT_EQ(stream->core.in_flight, in_lanes(stream));
     }
     BHT_EQ(count(&context->pending), pending); /* what bh_context_synchronize waits for */
     BHT_EQ(context->device_memory, device_memory);

@@ -108,6 +108,37 @@ TEST(what_fails_is_forgotten) {
     BHT_EQ(another->lessons.kernel, 0);
 }
 
+/* What has run is learned, as it was called, and with its stream's compile deadline. */
+TEST(what_runs_is_worth_learning) {
+    enum { NO_SPARES, COMPILED, RUNS, WAYS };
+    for (int way = NO_SPARES; way < WAYS; way++) {
+        puppet_again();
+        puppet.context->settings.spares = way != NO_SPARES;
+        puppet.context->spares_due = false;
+        puppet.stream->core.compile_deadline_ns = 12345;
+        for (uint64_t i = 1; i <= BHI_USAGE_LEAST; i++) {
+            bh_event *event = NULL;
+            if (way == COMPILED) {
+                BHT_EQ(bh_kernel_prepare(spares.kernels[0], puppet.stream, &event, NULL), BH_OK);
+            } else {
+                event = spares_launch(puppet.stream, 0, false);
+            }
+            puppet_complete(spares.serving, 1);
+            fx_expect(event, BH_OK);
+        }
+        struct bhi_usage *usage =
+            bhi_usage_find(puppet.context->usages, puppet.stream->device, puppet.stream->tenant);
+        const struct bhi_used_kernel *used =
+            usage ? bhi_usage_kernel(usage, spares_id_of(0)) : NULL;
+        BHT_EQ(!!used, way == RUNS);
+        BHT_EQ(puppet.context->spares_due, way == RUNS);
+        BHT_TRUE(!used || (used->uses == BHI_USAGE_LEAST && used->compile_ns == 12345));
+        BHT_TRUE(!used || memcmp(used->hash, spares.kernels[0]->body->hash, 32) == 0);
+        BHT_TRUE(!used || strcmp(used->name, "a") == 0);
+        puppet.context->settings.spares = 0;
+    }
+}
+
 /* As many as a spare may know; then only what is used twice as much takes another's place. */
 TEST(places_are_limited) {
     puppet.context->settings.spare_kernels = 2;

@@ -489,6 +489,32 @@ TEST(e9_the_first_deadline_wakes) {
     }
 }
 
+/* Each buffer is noted once, with all that is done to it: b is read here, and written later. */
+TEST(b5_what_it_does_to_each_buffer) {
+    bh_buffer *const buffers[] = {puppet.buffer, fx_buffer(puppet.context, 64),
+                                  fx_buffer(puppet.context, 64)};
+    static const int from_to[][2] = {{0, 2}, {1, 2}, {0, 1}};
+    static const bool reads[] = {true, true, false}, writes[] = {false, true, true};
+    bh_command commands[BHT_COUNT(from_to)];
+    for (size_t i = 0; i < BHT_COUNT(from_to); i++) {
+        commands[i] = (bh_command){
+            .type = BH_COMMAND_COPY,
+            .copy = {.src = buffers[from_to[i][0]], .dst = buffers[from_to[i][1]], .size = 64}};
+    }
+    const bh_event *event = fx_commands(puppet.stream, commands, BHT_COUNT(from_to));
+    const struct bhi_submission *submission = event->submission;
+    BHT_EQ(submission->use_count, BHT_COUNT(buffers));
+    for (uint32_t i = 0; i < submission->use_count; i++) {
+        const struct bhi_use *use = &submission->uses[i];
+        const int which = use->content == &buffers[0]->content   ? 0
+                          : use->content == &buffers[1]->content ? 1
+                                                                 : 2;
+        BHT_TRUE(use->content == &buffers[which]->content);
+        BHT_EQ(use->reads, reads[which]);
+        BHT_EQ(use->writes, writes[which]);
+    }
+}
+
 /* -- verdicts --------------------------------------------------------------------------------- */
 
 /* The worker dies in it, or fails at a command: the kernel is named if there is no other that it could
