@@ -761,6 +761,43 @@ TEST(to_whom_nothing_is_sent) {
     }
 }
 
+/* It is told once to forget what it has, and nothing of that is left here. */
+TEST(what_is_to_be_forgotten) {
+    static const enum bhi_message_type told[] = {BHI_MSG_BUFFER_DETACH, BHI_MSG_FILE_DETACH,
+                                                 BHI_MSG_KERNEL_DESTROY};
+    struct bhi_worker *worker = connect_peer(4242)->worker;
+    struct bhi_idset *const sets[] = {&worker->buffers, &worker->written, &worker->constants,
+                                      &worker->files};
+    bhi_context_lock(puppet.context);
+    for (size_t i = 0; i < BHT_COUNT(sets); i++) {
+        BHT_TRUE(bhi_idset_reserve(sets[i], 1));
+        bhi_idset_add(sets[i], 9);
+    }
+    bhi_address_space_add(&worker->space, worker->core.pid, 4096);
+    struct bhi_reflection *reflection = calloc(1, sizeof *reflection);
+    BHT_TRUE(reflection);
+    bhi_list_init(&reflection->link);
+    reflection->kernel = KERNEL;
+    bhi_list_append(&worker->reflections, &reflection->link);
+    for (int again = 0; again < 2; again++) {
+        bhi_worker_forget_buffer(worker, 9, 4096);
+        bhi_worker_forget_file(worker, 9);
+        BHT_EQ(bhi_worker_forget_kernel(worker, KERNEL), !again);
+    }
+    size_t count = 0;
+    BHI_LIST_FOR(const struct bhi_outgoing, outgoing, &worker->outbox, link) {
+        BHT_LT(count, BHT_COUNT(told));
+        BHT_EQ(outgoing->message.type, told[count++]);
+    }
+    BHT_EQ(count, BHT_COUNT(told));
+    for (size_t i = 0; i < BHT_COUNT(sets); i++) {
+        BHT_TRUE(!bhi_idset_has(sets[i], 9));
+    }
+    BHT_EQ(worker->space.attached, 0);
+    BHT_TRUE(bhi_list_empty(&worker->reflections));
+    bhi_context_pump_unlock(puppet.context);
+}
+
 /* What goes with a descriptor has its number in the descriptor's tag. Each message may cause answers, or
  * at least a wake-up. */
 TEST(what_each_message_is_worth) {

@@ -515,6 +515,28 @@ TEST(b5_what_it_does_to_each_buffer) {
     }
 }
 
+/* T6. No worker can fail to compile what it has run. */
+TEST(t6_it_compiles_what_it_has_run) {
+    static const bh_status claims[] = {BH_INVALID_KERNEL, BH_COMPILE_FAILED};
+    for (size_t i = 0; i < 2 * BHT_COUNT(claims); i++) {
+        const uint64_t has_run = i % 2;
+        bh_command commands[MOST];
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        if (has_run) {
+            (void)fx_commands(puppet.stream, commands, commands_of("a", commands));
+            puppet_complete(worker, 1);
+        }
+        bh_event *event = fx_commands(puppet.stream, commands, commands_of("a", commands));
+        const struct bhi_result result = {.seq = 1 + has_run, .status = claims[i / 2]};
+        puppet_begins(worker, result.seq);
+        bhi_progress_result(puppet_side(worker), &result, &(struct bhi_why){.text = "so"});
+        bhi_progress_publish(puppet_side(worker), result.seq, worker->lane.head);
+        (void)bh_event_query(event);
+        BHT_EQ(worker->core.life.violated, has_run);
+    }
+}
+
 /* -- verdicts --------------------------------------------------------------------------------- */
 
 /* The worker dies in it, or fails at a command: the kernel is named if there is no other that it could

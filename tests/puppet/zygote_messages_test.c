@@ -178,6 +178,22 @@ TEST(each_birth) {
     }
 }
 
+/* One that could not be forked has not started, and its stream is told why. */
+TEST(one_that_cannot_be_forked) {
+    hear_zygote();
+    struct bhi_worker *worker = puppet_worker(BHI_SPAWNING);
+    puppet_bind(worker, puppet.stream);
+    const struct bhi_message not_born = {.type = BHI_MSG_SPAWN_FAILED,
+                                         .spawn_failed = {.worker = worker->id, .error = EPERM}};
+    BHT_EQ(bhi_fdpass_send_message(scene.end, &not_born, NULL, 0), 0);
+    BHT_TRUE(bhi_zygote_receive(puppet.zygote));
+    BHT_EQ(worker->core.life.state, BHI_CONFIRMED);
+    puppet_bury(worker);
+    BHT_EQ(puppet.stream->core.trouble.reason, BH_REASON_START_REFUSED);
+    BHT_STR_HAS(puppet.stream->core.trouble.message, "could not fork: EPERM");
+    stop_hearing();
+}
+
 /* -- no descriptor for what it says ------------------------------------------------------------ */
 
 static void say_ready(void) {
