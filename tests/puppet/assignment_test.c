@@ -6,6 +6,8 @@
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/worker/outbox.h"
 
+#include <unistd.h>
+
 TEST(a_spare_is_taken) {
     struct bhi_worker *worker = puppet_worker(BHI_RUNNING);
     worker->devices = calloc(1, sizeof *worker->devices); /* released with it */
@@ -192,6 +194,27 @@ TEST(uploads_get_what_no_worker_can_write) {
     bhi_pool_give(read);
     bhi_pool_give(written);
     bhi_context_pump_unlock(puppet.context);
+}
+
+/* A class has one size, which wastes a quarter at most, and nothing of few pages. What is as large as
+ * the whole pool is kept. */
+TEST(size_classes) {
+    struct bhi_pool *pool = puppet.context->pool;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint32_t last_class = 0;
+    uint64_t last = page;
+    pool->limit = 2048 * page;
+    for (uint64_t pages = 1; pages <= 2049; pages++) {
+        uint32_t size_class, again;
+        const uint64_t bytes = bhi_pool_round(pool, pages * page, &size_class);
+        BHT_WITHIN(bytes, pages * page, pages <= 4 ? pages * page : pages * page / 4 * 5);
+        BHT_EQ(size_class == BHI_POOL_CLASSES, pages > 2048);
+        BHT_EQ(bytes > last, size_class > last_class);
+        BHT_EQ(bhi_pool_round(pool, bytes, &again), bytes);
+        BHT_EQ(again, size_class);
+        last = bytes;
+        last_class = size_class;
+    }
 }
 
 /* A host without descriptors is asked again for 400 ms, each time that it has none: a worker that serves

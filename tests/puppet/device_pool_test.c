@@ -908,6 +908,14 @@ TEST(e9_one_that_does_not_answer) {
     bh_event *event = fill(A2, buffer);
     run(A2);
     BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+    bh_event *busy = fx_fill(memory.streams[A], puppet.buffer, 7); /* which has its own deadline */
+    BHT_TRUE(!bhi_list_empty(&worker->core.inflight));
+    bhi_context_lock(puppet.context);
+    (void)bhi_worker_check_deadline(worker, bhi_now_ns() + UINT64_C(20000000000));
+    BHT_EQ(worker->core.life.kill, BHI_KILL_NONE);
+    bhi_context_pump_unlock(puppet.context);
+    BHT_EQ(bh_event_cancel(busy), BH_OK);
+    fx_expect(busy, BH_CANCELLED);
     bhi_context_lock(puppet.context);
     /* Its time counts from when it had nothing else to do, and from its last answer. */
     for (int since = 0; since < 2; since++) {

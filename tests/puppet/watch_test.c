@@ -238,6 +238,24 @@ TEST(t5_the_time_of_a_worker_that_does_nothing) {
     }
 }
 
+/* Whoever has ended is not late any more: its death has another cause. */
+TEST(t2_a_deadline_ends_with_its_worker) {
+    for (int ends = 0; ends < 2; ends++) {
+        puppet_again();
+        struct bhi_worker *worker = serving();
+        puppet.stream->deadline_ns = 5;
+        (void)puppet_submit();
+        puppet_begins(worker, 1);
+        if (ends) {
+            bhi_life_exit(&worker->core.life, 1, scene.now_ns);
+        }
+        for (int i = 0; i < 3; i++) {
+            (void)look_after(worker, 1000);
+        }
+        BHT_EQ(worker->core.life.kill, ends ? BHI_KILL_NONE : BHI_KILL_DEADLINE);
+    }
+}
+
 /* -- each look --------------------------------------------------------------------------------- */
 
 /* What it has completed is taken in, and what it has sent is read on at once. */
