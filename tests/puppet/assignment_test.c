@@ -193,6 +193,9 @@ TEST(uploads_get_what_no_worker_can_write) {
     }
     bhi_pool_give(read);
     bhi_pool_give(written);
+    const uint64_t evictions = pool->stats.evictions;
+    bhi_pool_trim(pool, 0);
+    BHT_EQ(pool->stats.evictions, evictions + 2);
     bhi_context_pump_unlock(puppet.context);
 }
 
