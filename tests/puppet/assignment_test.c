@@ -194,6 +194,9 @@ TEST(uploads_get_what_no_worker_can_write) {
     bhi_pool_give(read);
     bhi_pool_give(written);
     const uint64_t evictions = pool->stats.evictions;
+    pool->most = 1; /* of two */
+    bhi_pool_give(bhi_pool_take(pool, &later, &own));
+    BHT_EQ(pool->stats.blocks, 1);
     bhi_pool_trim(pool, 0);
     BHT_EQ(pool->stats.evictions, evictions + 2);
     bhi_context_pump_unlock(puppet.context);
