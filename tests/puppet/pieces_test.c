@@ -477,6 +477,8 @@ TEST(e10_a_read_out_of_time_leaves_nothing_behind) {
 
 static bh_buffer *on_disk; /* stands for the file: A2 is its loader */
 
+static uint64_t read_from;
+
 BHT_WRAP(bh_status, bhi_file_submit, struct bhi_file *file, struct bh_buffer *buffer,
          const void *command, size_t size, struct bh_event *after, uint64_t deadline_ns,
          enum bhi_file_part part, const char *call, struct bh_event **out_event,
@@ -491,6 +493,8 @@ BHT_WRAP(bh_status, bhi_file_submit, struct bhi_file *file, struct bh_buffer *bu
                                            .visible = true,
                                            .after = after};
     BHT_TRUE(file && size == sizeof *load && part == BHI_FILE_PIECE && deadline_ns == FX_SECONDS);
+    BHT_EQ(load->offset, read_from); /* in order, without a gap */
+    read_from += load->bytes;
     return __real_bhi_internal_submit_copy(memory.streams[A2], &copy, out_event, detail);
 }
 
@@ -510,6 +514,7 @@ TEST(a_failed_piece_fails_a_load) {
         const struct bhi_cmd_load command = {
             .header = {.type = BHI_CMD_LOAD, .size = sizeof command}, .bytes = size};
         struct bhi_load load = {0};
+        read_from = 0;
         const int s = i % 2 ? A : A2; /* it copies, reads */
         memory.workers[s].fails_at = good ? 0 : piece;
         BHT_EQ(bhi_load_pieces(&file, scene.buffer, &command, FX_SECONDS, "test", &load, NULL),
