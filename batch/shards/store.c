@@ -212,7 +212,6 @@ static bool count_behind(struct bhi_store *store, uint32_t shard, uint64_t *out_
     const bool good = sqlite3_step(statement) == SQLITE_ROW;
     *out_behind = good ? (uint64_t)sqlite3_column_int64(statement, 0) : 0;
     (void)sqlite3_reset(statement);
-    store->failed |= !good;
     return good;
 }
 
@@ -228,7 +227,6 @@ bool bhi_store_count(struct bhi_store *store, uint32_t shard, uint64_t out_of[BH
         }
     }
     (void)sqlite3_reset(statement);
-    store->failed |= rc != SQLITE_DONE;
     if (rc != SQLITE_DONE ||
         (out_of[BHI_JOB_RUNNING] > 1 && !count_behind(store, shard, &behind))) {
         return false;

@@ -243,6 +243,18 @@ TEST(test_adding_while_others_run) {
     BHT_EQ(seen, 3 * ROUNDS);
 }
 
+/* Only the first call resumes what an earlier process has left. */
+TEST(test_what_runs_while_others_are_added) {
+    fresh("a");
+    struct bhi_job *job = start("a");
+    BHT_TRUE(bhi_queue_flush(queue));
+    add("b:a");
+    expect_sql("SELECT id, state FROM jobs ORDER BY number", "a running; b submitted; ");
+    end(job, BHI_JOB_DONE, BH_OK);
+    run("b");
+    expect_jobs("a done; b done; ");
+}
+
 /* -- reports ------------------------------------------------------------------------------------
  */
 

@@ -647,8 +647,27 @@ TEST(test_every_field_that_is_kept) {
     }
 }
 
-/* As a submitter reads them. How many allocations there were before and after the look without an
- * answer, and when all was read; 0: it was not. */
+/* -- what fails -------------------------------------------------------------------------------- */
+
+static long full_at,
+    steps; /* the call of SQLite that finds the disk full; 0: none; and all calls */
+
+BHT_WRAP(int, sqlite3_step, sqlite3_stmt *statement) {
+    return ++steps == full_at ? SQLITE_FULL : __real_sqlite3_step(statement);
+}
+
+BHT_WRAP(int, sqlite3_exec, sqlite3 *db, const char *sql, sqlite3_callback call, void *argument,
+         char **out_message) {
+    return ++steps == full_at ? SQLITE_FULL
+                              : __real_sqlite3_exec(db, sql, call, argument, out_message);
+}
+
+static long calls_so_far(void) {
+    return full_at ? steps : faulty_memory_seen();
+}
+
+/* As a submitter reads them. How many calls that may fail there were before and after the look
+ * without an answer, and when all was read; 0: it was not. */
 static long before_look, after_look, when_read;
 
 static bool try_all(void) {
@@ -657,13 +676,13 @@ static bool try_all(void) {
     if (!bhi_shards_open(place.folder, &shards, &complaint)) {
         return false;
     }
-    before_look = faulty_memory_seen();
+    before_look = calls_so_far();
     (void)bhi_shards_follow(&shards, 0, 1, 2);
-    after_look = faulty_memory_seen();
+    after_look = calls_so_far();
     if (!bhi_shards_read(&shards, &complaint)) {
         return false;
     }
-    when_read = faulty_memory_seen();
+    when_read = calls_so_far();
     return try_report(false);
 }
 
@@ -693,6 +712,17 @@ TEST(test_memory_runs_out) {
         at += 1 + at / 64;
     }
     BHT_GT(at, 500);
+}
+
+TEST(test_the_disk_is_full) {
+    make_some_of_all();
+    read_all(0);
+    do {
+        full_at++;
+        steps = 0;
+        read_all(full_at);
+    } while (steps >= full_at);
+    BHT_GT(full_at, 50);
 }
 
 static void set_time(const char *shard, const char *name, time_t time) {

@@ -14,6 +14,7 @@
 #include "batch/runner/runner.h"
 #include "batch/runner/stage.h"
 #include "batch/runner/state.h"
+#include "batch/runner/streams.h"
 #include "batch/runner/work.h"
 
 static const struct bhi_runner_options options = {.streams = 1};
@@ -45,10 +46,22 @@ BHT_WRAP(uint64_t, bh_buffer_size, const bh_buffer *buffer) {
 
 BHT_WRAP(void, bh_buffer_retain, bh_buffer *buffer) {}
 
+static bh_stream_options asked; /* of the last stream */
+static uint32_t streams, most = UINT32_MAX;
+
 BHT_WRAP(bh_status, bh_stream_create, bh_context *context, const bh_stream_options *given,
          bh_stream **out, bh_detail *detail) {
     *out = NULL;
+    asked = *given;
+    if (streams == most) {
+        return BH_NO_MEMORY;
+    }
+    streams++;
     return BH_OK;
+}
+
+BHT_WRAP(void, bh_stream_release, bh_stream *stream) {
+    streams--;
 }
 
 BHT_WRAP(bh_status, bh_stream_cancel, bh_stream *stream) {
@@ -192,6 +205,99 @@ TEST(test_a_file_that_has_changed) {
     expect_read(3);
     work.request = NULL;
     bhi_read_hashes_free(runner.hashes);
+}
+
+static uint32_t queries; /* of a device's limits */
+
+static bh_status query(void *user, const char *selector, uint64_t *out_range,
+                       uint32_t *out_alignment, bh_detail *detail) {
+    *out_range = 100 + ++queries;
+    *out_alignment = queries;
+    return BH_OK;
+}
+
+/* A job's device and memory limit, or else the batch's, choose its streams. A kind has as many as each
+ * other, and takes turns; its device is asked once. */
+TEST(test_streams_by_kind) {
+    static const struct {
+        char *device;
+        bool limits, limited;
+        uint64_t limit, asked;
+        uint32_t stream;
+    } rows[] = {
+        {NULL, false, false, 0, 0, 0}, {NULL, true, false, 0, BH_OFF, 2},
+        {NULL, true, false, 5, 5, 4},  {"b", true, false, 5, 5, 6},
+        {"b", false, false, 0, 0, 8},  {NULL, false, true, 5, 5, 5},
+        {NULL, false, false, 0, 0, 1}, {"b", true, true, 5, 5, 7},
+        {NULL, true, true, 0, 0, 3},
+    };
+    struct bhi_runner_options how = {.streams = 2, .limits = query, .limits_grace = true};
+    struct bhi_job_request request = {.run = {.binding_count = 0}};
+    bh_detail detail;
+    take_one();
+    runner.options = &how;
+    BHT_TRUE(bhi_runner_make_streams(&runner, &complaint));
+    BHT_EQ(asked.grace_ns, BH_OFF);
+    how.grace_ns = 3;
+    work.request = &request;
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        const uint32_t before = streams, kind = rows[i].stream / 2;
+        uint64_t range;
+        uint32_t alignment;
+        how.limits_memory = rows[i].limited;
+        how.memory_limit = rows[i].limited ? 5 : 0;
+        request.run.device = rows[i].device;
+        request.run.limits_memory = rows[i].limits;
+        request.run.memory_limit = rows[i].limit;
+        BHT_TRUE(bhi_runner_choose_stream(&work));
+        BHT_EQ(work.stream, rows[i].stream);
+        if (streams > before) {
+            BHT_EQ(asked.grace_ns, 3);
+            BHT_EQ(asked.memory_limit, rows[i].asked);
+        }
+        for (int again = 0; again < 2; again++) {
+            BHT_EQ(bhi_runner_limits(&work, &range, &alignment, &detail), BH_OK);
+            BHT_EQ(range, 101 + kind);
+            BHT_EQ(alignment, 1 + kind);
+        }
+    }
+    BHT_EQ(streams, 10);
+    most = 11; /* the first of a kind, and not the second */
+    request.run.device = "c";
+    work.request = NULL; /* what it would release */
+    work.assigned = false;
+    struct bhi_work next = work;
+    next.request = &request;
+    BHT_TRUE(!bhi_runner_choose_stream(&next));
+    BHT_EQ(next.attempt.verdict.status, BH_NO_MEMORY);
+    BHT_EQ(streams, 10);
+    bhi_runner_free_streams(&runner);
+    BHT_EQ(streams, 0);
+}
+
+/* All pieces of an expression share one submission, which has each one's time. */
+TEST(test_deadlines_of_pieces) {
+    static const struct {
+        uint64_t batch, job, pieces, expected;
+    } rows[] = {{7, 0, 0, 7},
+                {7, 9, 1, 9},
+                {7, 0, 3, 21},
+                {7, 9, 3, 27},
+                {BH_FOREVER, 0, 3, BH_FOREVER},
+                {7, BH_FOREVER / 2, 3, BH_FOREVER}};
+    struct bhi_runner_options how = {.streams = 1};
+    struct bhi_job_request request = {.run = {.binding_count = 0}};
+    take_one();
+    runner.options = &how;
+    work.request = &request;
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        how.deadline_ns = rows[i].batch;
+        request.run.deadline_ns = rows[i].job;
+        work.pieces.count = rows[i].pieces;
+        BHT_EQ(bhi_work_deadline(&work), rows[i].expected);
+    }
+    work.request = NULL;
+    work.pieces.count = 0;
 }
 
 /* -- a whole batch ------------------------------------------------------------------------------ */

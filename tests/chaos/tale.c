@@ -156,10 +156,15 @@ static uint64_t value(const char *text) {
         const char *name;
         uint64_t value;
     } names[] = {
-        {"KILL", SIGKILL},         {"SEGV", SIGSEGV},
-        {"ABRT", SIGABRT},         {"PENDING", BH_EVENT_PENDING},
-        {"READY", BH_EVENT_READY}, {"UNKNOWN", BH_EXECUTED_UNKNOWN},
-        {"YES", BH_EXECUTED_YES},  {"CERTAIN", BH_BLAME_CERTAIN},
+        {"KILL", SIGKILL},
+        {"SEGV", SIGSEGV},
+        {"ABRT", SIGABRT},
+        {"PENDING", BH_EVENT_PENDING},
+        {"PIPE", SIGPIPE},
+        {"READY", BH_EVENT_READY},
+        {"UNKNOWN", BH_EXECUTED_UNKNOWN},
+        {"YES", BH_EXECUTED_YES},
+        {"CERTAIN", BH_BLAME_CERTAIN},
     };
     if (*text >= '0' && *text <= '9') {
         return strtoull(text, NULL, 10);

@@ -5,6 +5,7 @@
 #include "harness.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "judge/data/filler.h"
 
@@ -134,6 +135,14 @@ static bh_judge_verdict measure(struct scene what) {
     BHT_TRUE(bhi_timekeeper_measure(&timer, &candidate, &outcome));
     BHT_EQ(candidate.judgement.timing_count, 1);
     timing = candidate.judgement.timings[0];
+    if (candidate.judgement.verdict == BH_JUDGE_TIMING_FORGED) {
+        double claimed = 0, seen = 0;
+        (void)sscanf(candidate.judgement.message,
+                     "its worker claims %lf us for a run, and the host saw %lf us", &claimed,
+                     &seen);
+        BHT_TRUE(claimed > 0 && claimed < 0.9 * seen);
+        BHT_TRUE(fabs(seen * 1e3 / (RUN_NS * factor(what.longer)) - 1) < 0.1);
+    }
     bhi_timekeeper_close(&timer);
     return candidate.judgement.verdict;
 }

@@ -100,6 +100,12 @@ task nan.json '.in.X.fill = "special" | .out.Z.nan = "any" | .sizes = [{n: 1000}
 cli judge nan.json no_nan.comp --json
 says no_nan.comp CORRECT
 
+case_name="each size in an expression"
+kernel sized.comp <<< 'if (i < n) z[i] = a * x[i] + y[i] * float(n);'
+task sized.json '.reference = {eval: "Z = a*X + Y*f32(n)"}'
+cli judge sized.json sized.comp
+expect_status 0
+
 case_name="no parameters"
 task one.json '.sizes = [{}] | del(.check_sizes) | .in.X.shape = [64] | .in.Y.shape = [64] | .out.Z.shape = [64]
     | .push.n = 64 | .groups = [1]'
