@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "batch/runner/finish.h"
 #include "batch/runner/input_cache.h"
 #include "batch/runner/quarantine.h"
@@ -16,6 +17,7 @@
 #include "batch/runner/state.h"
 #include "batch/runner/streams.h"
 #include "batch/runner/work.h"
+#include "tool/clock.h"
 
 static const struct bhi_runner_options options = {.streams = 1};
 static struct bhi_runner runner;
@@ -261,15 +263,16 @@ TEST(test_streams_by_kind) {
             BHT_EQ(alignment, 1 + kind);
         }
     }
+    work.request = NULL; /* what would be released, too */
+    bhi_work_release(&work);
+    BHT_EQ(runner.streams[3].assigned, 0);
     BHT_EQ(streams, 10);
     most = 11; /* the first of a kind, and not the second */
     request.run.device = "c";
-    work.request = NULL; /* what it would release */
-    work.assigned = false;
-    struct bhi_work next = work;
-    next.request = &request;
-    BHT_TRUE(!bhi_runner_choose_stream(&next));
-    BHT_EQ(next.attempt.verdict.status, BH_NO_MEMORY);
+    work.request = &request;
+    BHT_TRUE(!bhi_runner_choose_stream(&work));
+    BHT_EQ(work.attempt.verdict.status, BH_NO_MEMORY);
+    work.request = NULL;
     BHT_EQ(streams, 10);
     bhi_runner_free_streams(&runner);
     BHT_EQ(streams, 0);
@@ -298,6 +301,80 @@ TEST(test_deadlines_of_pieces) {
     }
     work.request = NULL;
     work.pieces.count = 0;
+}
+
+/* -- what is the machine's --------------------------------------------------------------------- */
+
+/* What may pass by itself is not the job's fault. */
+TEST(test_errors_of_the_machine) {
+    static const int machine[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS,   ENOSPC, EDQUOT,
+                                  EIO,    EAGAIN, EINTR,  ETIMEDOUT, ESTALE, EHOSTDOWN};
+    for (int error = 0; error < 134; error++) {
+        bool is = false;
+        for (size_t i = 0; i < BHT_COUNT(machine); i++) {
+            is |= machine[i] == error;
+        }
+        BHT_EQ(bhi_work_blame(error, BH_LOAD_FAILED), is ? BH_SYSTEM : BH_LOAD_FAILED);
+    }
+}
+
+/* A verdict's clock begins with the machine; a record's times are the calendar's. */
+TEST(test_times_of_a_verdict) {
+    static const struct {
+        uint64_t submitted_s, started_s, ended_s, expected_started_s, expected_ended_s; /* ago */
+    } rows[] = {
+        {9, 8, 7, 8, 7}, {9, 0, 7, 9, 7}, {0, 0, 7, 7, 7}, {9, 8, 0, 8, 0}, {0, 0, 0, 0, 0}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        const uint64_t second = 1000000000, here = bhi_clock_calendar_ns(), now = bhi_clock_ns();
+#define AGO(s) ((s) ? now - (s) * second : 0)
+        struct bhi_attempt attempt = {.verdict = {.submitted_ns = AGO(rows[i].submitted_s),
+                                                  .started_ns = AGO(rows[i].started_s),
+                                                  .ended_ns = AGO(rows[i].ended_s)}};
+        bhi_work_set_times(&attempt);
+        const uint64_t late = bhi_clock_calendar_ns() - here; /* the clocks are read one by one */
+        BHT_LE(attempt.started_ns + rows[i].expected_started_s * second - here + late, 2 * late);
+        BHT_LE(attempt.ended_ns + rows[i].expected_ended_s * second - here + late, 2 * late);
+    }
+}
+
+static uint32_t synced;
+
+BHT_WRAP(bool, bhi_folder_fsync, int folder) {
+    if (folder < 1000) {
+        return __real_bhi_folder_fsync(folder);
+    }
+    synced++;
+    errno = EIO;
+    return folder != 1000;
+}
+
+/* One that cannot be is everybody's in it; another file system may have the same number. */
+TEST(test_each_folder_is_synced_once) {
+    static const struct {
+        dev_t device;
+        ino_t inode;
+        bool stuck;
+    } rows[] = {{1, 2, true}, {2, 2, false}, {1, 3, false}, {1, 2, true}, {2, 2, false}};
+    enum { COUNT = BHT_COUNT(rows) };
+    struct bhi_run_binding bindings[COUNT] = {{.in_path = NULL}};
+    struct bhi_job_request requests[COUNT];
+    struct bhi_work all[COUNT], *works[COUNT];
+    take_one();
+    for (int i = 0; i < COUNT; i++) {
+        bindings[i].out = (struct bhi_outfile){
+            .folder = 1000 + i, .folder_device = rows[i].device, .folder_inode = rows[i].inode};
+        requests[i] =
+            (struct bhi_job_request){.run = {.bindings = &bindings[i], .binding_count = 1}};
+        all[i] = work;
+        all[i].request = &requests[i];
+        works[i] = &all[i];
+    }
+    bhi_finish_place(works, COUNT);
+    BHT_EQ(synced, 3);
+    for (int i = 0; i < COUNT; i++) {
+        BHT_EQ(all[i].placement_failed, rows[i].stuck);
+        BHT_EQ(all[i].attempt.verdict.status, rows[i].stuck ? BH_SYSTEM : BH_OK);
+    }
 }
 
 /* -- a whole batch ------------------------------------------------------------------------------ */
