@@ -47,7 +47,9 @@ TEST(a_killed_worker) {
     BHT_EQ(result.recovery_max_ns, (119 - 15) * TALE_MS);
     BHT_EQ(result.recovery_p50_ns, result.recovery_max_ns);
     BHT_EQ(result.recovery[10], 1); /* 102.4 ms and up */
+    BHT_EQ(result.descriptors_first, 20);
     BHT_EQ(result.descriptors_last, 20);
+    BHT_EQ(result.rss_first, 50 << 20);
     BHT_EQ(result.rss_last, 50 << 20);
 }
 

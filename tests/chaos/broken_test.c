@@ -60,6 +60,10 @@ TEST(false_success) {
     submitted('x')->submit.inputs[0] = tale.named['i'];
     found(BHI_ANOMALY_FALSE_SUCCESS, 'x', "output is wrong", NULL);
 
+    tell(KILLED "x on 0 needs i; x ready 1010 17"); /* nor what is known */
+    submitted('x')->submit.inputs[0] = 99999;
+    found(BHI_ANOMALY_UNKNOWN, 'x', "cannot be recomputed", NULL);
+
     tell(KILLED "k has state READY"); /* a dead worker's event as READY, never run */
     judge();
     BHT_EQ(result.verdict, BHI_CHAOS_INVALID);

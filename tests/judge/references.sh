@@ -72,11 +72,11 @@ task bad.json '.reference = {kernel: "nowhere.comp"}'
 line() { grep -n "\"$1\": " bad.json | cut -d: -f1; }
 refuses "the reference of bad.json cannot judge: bad.json:$(line kernel): \"reference\" \"kernel\": nowhere.comp: No such file or directory (LOAD_FAILED)" judge bad.json right.comp
 task bad.json '.reference = {eval: "Z = a*X +"}'
-refuses "the reference of bad.json cannot judge: bad.json:$(line eval): \"reference\" \"eval\": column 10: " judge bad.json right.comp
+refuses "the reference of bad.json cannot judge: bad.json:$(line eval): \"reference\" \"eval\": column 10: the expression ends where" judge bad.json right.comp
 task bad.json '.reference = {eval: "B = a*X\nZ = B +"}'
-refuses "\"reference\" \"eval\": line 2, column 8: " judge bad.json right.comp
+refuses "\"reference\" \"eval\": line 2, column 8: the expression ends where" judge bad.json right.comp
 task bad.json '.reference = {eval: "Z = X + exp"} | .push.exp = 2'
-refuses "\"reference\" \"eval\": " judge bad.json right.comp
+refuses "\"reference\" \"eval\": input 'Y' is not used by the expression" judge bad.json right.comp
 task bad.json '.reference = {eval: "Z = X * f64(Y)"}'
 refuses "\"reference\" \"eval\": output 'Z' must be f32" judge bad.json right.comp
 task bad.json '.reference = {eval: "Z = W"}'
