@@ -15,7 +15,10 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#define CODE_NAME "code of a kernel"
+
 struct fake fake;
+enum bhi_worker_kind fake_kind = BHI_WORKER_DEVICE;
 
 /* The worker's side. What fails here shows in the exit code: the asserts are for the main
  * thread. */
@@ -40,6 +43,7 @@ static void *worker(void *argument) {
         .ops = &bhi_vulkan,
         .entry = rig_entry(),
         .device_index = fake.device_index,
+        .kind = fake_kind,
     };
     struct bhi_session *session = bhi_session_start(&config);
     fake.exit_code = session ? bhi_session_run(session, 0) : -1;
@@ -75,6 +79,17 @@ int fake_join(void) {
     return fake.exit_code;
 }
 
+/* The session keeps no code of kernels mapped: the backend has its own copy. */
+static void expect_no_code(void) {
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    BHT_TRUE(maps);
+    while (fgets(line, sizeof line, maps)) {
+        BHT_TRUE(!strstr(line, "/memfd:" CODE_NAME));
+    }
+    fclose(maps);
+}
+
 static void fake_close(void) {
     if (!fake.zmq) {
         return;
@@ -83,6 +98,7 @@ static void fake_close(void) {
         fake_hang_up();
         BHT_EQ(fake_join(), BHI_EXIT_SUPERVISOR);
     }
+    expect_no_code();
     bhi_channel_close(&fake.channel);
     zmq_ctx_term(fake.zmq);
     bhi_lane_destroy(&fake.lane);
@@ -186,7 +202,7 @@ void fake_kernel(uint64_t id, const uint32_t *code, size_t bytes) {
     message.kernel_create.kernel = id;
     message.kernel_create.code_bytes = bytes;
     snprintf(message.kernel_create.entry, sizeof message.kernel_create.entry, "main");
-    int fd = bhi_memfd_create("code", bytes, 0);
+    int fd = bhi_memfd_create(CODE_NAME, bytes, 0);
     BHT_GE(fd, 0);
     BHT_EQ(pwrite(fd, code, bytes, 0), (ssize_t)bytes);
     fake_send(&message, fd, id);

@@ -36,6 +36,8 @@ extern struct fake {
     int exit_code; /* of bhi_session_run, or -1: bhi_session_start failed */
 } fake;
 
+extern enum bhi_worker_kind fake_kind; /* of sessions from now on: DEVICE by default */
+
 /* Starts the session's thread, in place of another one. */
 void fake_open(uint32_t device_index);
 /* The usual one, which is ready. */

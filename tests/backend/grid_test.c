@@ -84,6 +84,26 @@ TEST(a_large_grid_knows_its_size) {
     BHT_EQ(!!kernel->split, in_parts);
 }
 
+static uint64_t compiled; /* for this record */
+
+static void note_compiling(void *user, uint64_t seq, bool over) {
+    compiled = seq;
+}
+
+/* K5: the deadline of the first large grid begins when the kernel is compiled for it, too. */
+TEST(compiling_for_parts_is_said) {
+    rig_open(&(struct rig_options){.compiling = note_compiling});
+    const bool in_parts = bhi_vk(rig.backend)->device.in_parts;
+    rig_buffer(1, 20000 * 6 * 4);
+    rig_kernel(1, CODE(grid));
+    for (uint32_t large = 0; large < 2; large++) {
+        rig_begin();
+        rig_dispatch(1, large ? 20000 : 1, 1, 1, BINDINGS(WRITE(0, 1)), NULL, 0);
+        rig_run_ok();
+        BHT_EQ(compiled, large && in_parts ? 2 : 1);
+    }
+}
+
 TEST(the_parts_of_a_grid) {
     static const uint32_t whole[][3] = {{1, 1, 1}, {16384, 1, 1}, {128, 128, 1}, {1, 1, 16384}};
     static const uint32_t split[][3] = {{16385, 1, 1},         {65535, 1, 1},  {1, 1, 65535},

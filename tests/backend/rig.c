@@ -1,6 +1,7 @@
 #include "rig.h"
 
 #include "base/memfd.h"
+#include "worker/backend/answers.h"
 #include "worker/backend/ops.h"
 
 #include <stdio.h>
@@ -10,10 +11,22 @@
 
 struct rig rig;
 
+static void (*also)(void *user, uint64_t seq, bool over); /* is told of compiles */
+static uint64_t compiling;                                /* for this record; 0: for none */
+
+static void note_compiling(void *user, uint64_t seq, bool over) {
+    compiling = over ? 0 : seq;
+    if (also) {
+        also(user, seq, over);
+    }
+}
+
 void rig_open(const struct rig_options *options) {
     static const struct rig_options none;
     options = options ? options : &none;
     rig_close();
+    also = options->compiling;
+    compiling = 0;
     rig_layer_reset();
     rig.markers = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     BHT_NE(rig.markers, MAP_FAILED);
@@ -22,7 +35,7 @@ void rig_open(const struct rig_options *options) {
         .entry = rig_entry(),
         .markers = options->no_markers ? NULL : rig.markers,
         .max_pipelines = options->max_pipelines,
-        .calls = {.meanwhile = options->meanwhile, .compiling = options->compiling, .user = &rig},
+        .calls = {.meanwhile = options->meanwhile, .compiling = note_compiling, .user = &rig},
         .layers = options->no_layer ? NULL : rig_layers,
     };
     struct bhi_error error;
@@ -280,6 +293,9 @@ bool rig_run(void) {
         BHT_NE(rig.results[i].started_ns, 0);
         BHT_GE(rig.results[i].ended_ns, rig.results[i].started_ns);
         BHT_EQ(rig.results[i].status, rig.errors[i].status);
+        if (rig.results[i].status == BH_OK && bhi_record_has_work(rig.records[i])) {
+            BHT_NE(rig.results[i].seq, compiling); /* K5: its deadline would not have begun */
+        }
     }
     rig.record_count = 0;
     if (alive) {

@@ -4,6 +4,9 @@
 #include "base/futex.h"
 #include "base/memfd.h"
 #include "ipc/fdpass.h"
+#include "worker/backend/ops.h"
+#include "worker/error.h"
+#include "worker/sentinel.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -179,6 +182,16 @@ TEST(so_do_those_that_run_alone) {
     keep_their_texts(BHI_RECORD_ALONE);
 }
 
+/* The answer to `learn`. */
+static uint32_t learn(uint64_t kernel) {
+    const struct bhi_message message = {.type = BHI_MSG_LEARN, .learn = {.kernel = kernel}};
+    struct bhi_message answer;
+    fake_send(&message, -1, 0);
+    fake_expect(BHI_MSG_LEARNED, &answer);
+    BHT_EQ(answer.learned.kernel, kernel);
+    return answer.learned.status;
+}
+
 TEST(the_bell) {
     fake_buffer(1, 64);
     wait_until_asleep();
@@ -188,6 +201,9 @@ TEST(the_bell) {
     struct fake_record record = fake_fill(1, 0, 4, 1);
     fake_publish(&record.record, 0);
     BHT_TRUE(fake_rung(FAKE_PATIENCE_MS));
+    (void)learn(7); /* it wakes, and sleeps again: that is known */
+    wait_until_asleep();
+    BHT_TRUE(!fake_rung(0));
     harvest_ok();
     wait_until_asleep();
     BHT_TRUE(!fake_rung(0));
@@ -372,16 +388,6 @@ TEST(specialization_constants_come_first) {
     prepare(5);
 }
 
-/* The answer to `learn`. */
-static uint32_t learn(uint64_t kernel) {
-    const struct bhi_message message = {.type = BHI_MSG_LEARN, .learn = {.kernel = kernel}};
-    struct bhi_message answer;
-    fake_send(&message, -1, 0);
-    fake_expect(BHI_MSG_LEARNED, &answer);
-    BHT_EQ(answer.learned.kernel, kernel);
-    return answer.learned.status;
-}
-
 /* A kernel that was learned is told about like one that was used, and its first use compiles
  * nothing. */
 TEST(what_is_learned_is_compiled) {
@@ -428,6 +434,21 @@ TEST(what_cannot_be_learned_harms_nothing) {
     struct fake_record record = fake_add(6, 1, 0, 2, 0, 1024, 1);
     run_ok(&record.record);
     BHT_EQ(y[7], 8);
+}
+
+static bool learning_loses; /* the device */
+
+BHT_WRAP(bool, bhi_backend_learn, struct bhi_backend *backend, uint64_t kernel,
+         struct bhi_error *error) {
+    return learning_loses ? BHI_ERROR(error, BH_REASON_LOST, .text = "by a kernel") == 0
+                          : __real_bhi_backend_learn(backend, kernel, error);
+}
+
+/* K2: a spare without a device serves nobody. */
+TEST(a_device_that_is_lost_by_learning) {
+    learning_loses = true;
+    BHT_EQ(learn(5), BH_DEVICE_LOST);
+    BHT_EQ(fake_join(), BHI_EXIT_DEVICE_LOST);
 }
 
 /* Each of several kernels is told about, and one that was destroyed is gone. */
@@ -555,6 +576,51 @@ TEST(broken_supervisors_end_it) {
         errors[i]();
         BHT_EQ(fake_join(), BHI_EXIT_SUPERVISOR);
     }
+}
+
+/* -- a sentinel ------------------------------------------------------------------------------- */
+
+static char sentinel; /* which has no device here, and loses it with the second worker */
+
+BHT_WRAP(struct bhi_sentinel_device *, bhi_sentinel_device_create,
+         const struct bhi_backend_config *config, struct bhi_error *error) {
+    return (struct bhi_sentinel_device *)(void *)&sentinel;
+}
+
+BHT_WRAP(void, bhi_sentinel_device_destroy, struct bhi_sentinel_device *device) {}
+
+BHT_WRAP(int32_t, bhi_sentinel_device_import, struct bhi_sentinel_device *device, uint64_t worker,
+         int fd, uint64_t bytes) {
+    close(fd);
+    return worker == 3 ? VK_ERROR_OUT_OF_HOST_MEMORY : VK_SUCCESS;
+}
+
+BHT_WRAP(int32_t, bhi_sentinel_device_set, struct bhi_sentinel_device *device, uint64_t worker) {
+    return worker == 2 ? VK_ERROR_DEVICE_LOST : VK_SUCCESS;
+}
+
+/* E16: words that it cannot take are no end; what it can no longer set, another one must. */
+TEST(a_sentinel_that_fails_ends) {
+    struct bhi_message message;
+    fake_kind = BHI_WORKER_SENTINEL;
+    fake_open(0);
+    fake_expect(BHI_MSG_READY, NULL);
+    for (uint64_t worker = 3; worker > 0; worker--) {
+        const struct bhi_message request = {.type = BHI_MSG_IMPORT,
+                                            .import = {.worker = worker, .bytes = 4096}};
+        fake_send(&request, bhi_memfd_create("words", 4096, 0), worker);
+        fake_expect(BHI_MSG_IMPORTED, &message);
+        BHT_EQ(message.imported.worker, worker);
+        BHT_EQ(message.imported.vk_result != VK_SUCCESS, worker == 3);
+    }
+    for (uint64_t worker = 1; worker < 3; worker++) {
+        const struct bhi_message request = {.type = BHI_MSG_SET, .set = {.worker = worker}};
+        fake_send(&request, -1, 0);
+        fake_expect(BHI_MSG_WORDS_SET, &message);
+        BHT_EQ(message.words_set.worker, worker);
+        BHT_EQ(message.words_set.vk_result != VK_SUCCESS, worker == 2);
+    }
+    BHT_EQ(fake_join(), BHI_EXIT_DEVICE_LOST);
 }
 
 TEST(no_such_device) {

@@ -65,6 +65,8 @@ void put_file(const char *name, const char *text, mode_t mode) {
     BHT_EQ(chmod(path, mode), 0);
 }
 
+static bool goes_on; /* what was resumed: with the first addition */
+
 /* -- the queue ----------------------------------------------------------------------------------
  */
 
@@ -94,6 +96,7 @@ void open_state(bool resume, bool failed) {
         bhi_queue_add(queue, NULL, 0, &complaint) != BHI_QUEUE_OK) {
         BHT_FAIL("%s", complaint.text);
     }
+    goes_on = true;
 }
 
 void fresh(const char *words) {
@@ -105,9 +108,32 @@ void again(void) {
     open_state(true, false);
 }
 
+static bool count_state(void *user, const struct bhi_job_record *record) {
+    struct bhi_queue_counts *counts = user;
+    counts->of[record->state]--;
+    return true;
+}
+
+/* The record has each job in the state in which the queue has it; a job may be taken and not run. */
+static void expect_recorded(void) {
+    struct bhi_queue_counts counts;
+    bhi_queue_counts(queue, &counts);
+    if (bhi_queue_flush(queue) && bhi_queue_each_job(queue, count_state, &counts)) {
+        counts.of[BHI_JOB_WAITING] += counts.of[BHI_JOB_RUNNING];
+        counts.of[BHI_JOB_RUNNING] = 0;
+        for (int i = 0; i < BHI_JOB_STATES; i++) {
+            BHT_EQ(counts.of[i], 0);
+        }
+    }
+}
+
 bool close_queue(void) {
+    if (queue && goes_on) {
+        expect_recorded();
+    }
     const bool good = bhi_queue_close(queue);
     queue = NULL;
+    goes_on = false;
     return good;
 }
 

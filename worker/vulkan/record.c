@@ -103,7 +103,6 @@ static bool prime(struct bhi_vk_backend *b, const struct bhi_vk_kernel *kernel, 
     const bool good = result == VK_SUCCESS && run_prime(b, error);
     /* The group is not used again. But a lost device may still be using it. */
     if (group && !b->base.lost) {
-        bhi_vk_group_release(&b->groups, group);
         bhi_vk_groups_forget(&b->groups, &b->page_buffer, NULL);
     }
     return good;

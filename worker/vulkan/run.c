@@ -229,6 +229,7 @@ static bool run_merged(struct bhi_vk_backend *b, const struct bhi_answers *a, si
     if (good && batch.count > 0) {
         submit(b, a, &batch, commands, &b->merged.kernels);
     }
+    bhi_backend_compiled(&b->base); /* also where it runs alone now */
     bhi_vk_merge_clear(b);
     return good;
 }
