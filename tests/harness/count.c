@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,6 +36,20 @@ size_t bht_count_descriptors(pid_t pid) {
     size_t count = count_entries(path);
     /* Of ourselves we also see the one that we look with. */
     return pid == getpid() && count > 0 ? count - 1 : count;
+}
+
+bool bht_maps(pid_t pid, const char *file) {
+    char path[64], line[PATH_MAX + 128];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    BHT_TRUE(maps);
+    while (fgets(line, sizeof line, maps)) {
+        const char *name = strchr(line, '/');
+        found |= name && !strncmp(name, file, strlen(file));
+    }
+    fclose(maps);
+    return found;
 }
 
 /* Reads /proc/PID/stat. Returns false where there is no such process. */

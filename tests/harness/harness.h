@@ -247,6 +247,8 @@ struct bht_counts {
 struct bht_counts bht_count_self(void);
 size_t bht_heap_blocks(void) __attribute__((weak)); /* heap.c */
 size_t bht_count_descriptors(pid_t pid);            /* 0 where it cannot be seen */
+/* Does it have such a file mapped? |file|: the beginning of its path, as in /proc/PID/maps. */
+bool bht_maps(pid_t pid, const char *file);
 size_t bht_count_children(pid_t pid);
 /* All processes below |pid| (not itself), zombies left out. */
 size_t bht_count_descendants(pid_t pid);

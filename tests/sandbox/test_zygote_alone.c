@@ -631,7 +631,8 @@ TEST(probes_and_traces) {
     BHT_STR_EQ(next(BHI_MSG_TRACED, NULL).traced.text, "not traced: too many probes at once");
     BHT_EQ(seen->count, 8);
     BHT_EQ(bht_count_descriptors(zygote), before);
-    BHT_EQ(kill(seen->pids[0], SIGKILL), 0); /* that place is free then */
+    WAIT_UNTIL(!bht_maps(zygote, "/memfd:trace"), WAIT_MS); /* workers would have it, too */
+    BHT_EQ(kill(seen->pids[0], SIGKILL), 0);                /* that place is free then */
     BHT_EQ(next(BHI_MSG_TRACED, NULL).traced.done, 1);
     ask_probe(2);
     WAIT_UNTIL(seen->count == 9, WAIT_MS);
