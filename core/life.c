@@ -131,8 +131,9 @@ void bhi_life_ended(struct bhi_life *life, int exit_kind, int exit_status) {
     life->exit_status = exit_status;
 }
 
-bool bhi_life_is_held(const struct bhi_life *life) {
-    return life->exit_kind && (life->state == BHI_HOLDING || life->state == BHI_TOLD);
+bool bhi_life_is_held(const struct bhi_life *life, uint64_t now_ns) {
+    return (life->state == BHI_HOLDING || life->state == BHI_TOLD) &&
+           (life->exit_kind || now_ns - life->exited_ns >= REAP_NS);
 }
 
 void bhi_life_status(struct bhi_life *life, int exit_kind, int exit_status, uint64_t now_ns) {
@@ -170,6 +171,9 @@ enum bhi_life_event bhi_life_due(const struct bhi_life *life, const struct bhi_l
         }
         if (in & IN(HOLDING) && !around->stream_left) {
             return BHI_LIFE_LATE;
+        }
+        if (!life->exit_kind && now_ns - life->exited_ns < REAP_NS) { /* bhi_life_is_held */
+            *out_again_ns = life->exited_ns + REAP_NS;
         }
     } else if (in & IN(EXITED) ? around->zygote_lost : !life->born && around->zygote_gone) {
         return BHI_LIFE_ORPHANED;

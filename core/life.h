@@ -149,9 +149,9 @@ void bhi_life_unborn(struct bhi_life *life, uint64_t now_ns); /* kill_text: the 
 void bhi_life_status(struct bhi_life *life, int exit_kind, int exit_status, uint64_t now_ns);
 /* Its zygote has reported how it ended, and holds its device. */
 void bhi_life_ended(struct bhi_life *life, int exit_kind, int exit_status);
-/* Its process has ended, it is known how, and its device is still held: all that goes on is what the
- * device runs. */
-bool bhi_life_is_held(const struct bhi_life *life);
+/* Its process has ended, it is known how or has been awaited long enough, and its device is still held: all
+ * that goes on is what the device runs. */
+bool bhi_life_is_held(const struct bhi_life *life, uint64_t now_ns);
 void bhi_life_exit(struct bhi_life *life, uint64_t limited_ns, uint64_t now_ns);
 /* Returns the event that is due by itself, or BHI_LIFE_NOTHING; then *out_again_ns is when to ask
  * again, unless something happens before. After BHI_LIFE_BURY the caller buries it, and then takes

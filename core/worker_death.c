@@ -326,7 +326,8 @@ static void leave_stream(struct bhi_core_worker *worker, const struct bhi_death 
 
 bool bhi_core_worker_may_depart(const struct bhi_core_worker *worker) {
     return worker->confined && worker->stream && worker->stream->state == BHI_STREAM_SERVED &&
-           !worker->stream->dying && !worker->life.violated && bhi_life_is_held(&worker->life);
+           !worker->stream->dying && !worker->life.violated &&
+           bhi_life_is_held(&worker->life, worker->core->ops->now_ns(worker->core));
 }
 
 bool bhi_core_worker_depart(struct bhi_core_worker *worker, const struct bhi_death *death) {

@@ -278,6 +278,18 @@ static bool happen(struct world *w, enum action action) {
     return false;
 }
 
+/* Its end is known, or was awaited for two seconds (E9). */
+TEST(a_held_process_has_ended_for_certain) {
+    for (uint32_t state = BHI_SPAWNING; state <= BHI_BURIED; state++) {
+        const bool held = state == BHI_HOLDING || state == BHI_TOLD;
+        struct bhi_life life = {.state = (enum bhi_life_state)state, .exited_ns = 5 * MS};
+        BHT_TRUE(!bhi_life_is_held(&life, 2004 * MS));
+        BHT_EQ(bhi_life_is_held(&life, 2005 * MS), held);
+        bhi_life_ended(&life, CLD_KILLED, SIGKILL);
+        BHT_EQ(bhi_life_is_held(&life, 5 * MS), held);
+    }
+}
+
 /* What must hold at any time. */
 static void check(const struct world *w, enum bhi_life_state before) {
     const struct bhi_life *life = &w->life;

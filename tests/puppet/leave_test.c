@@ -303,6 +303,8 @@ TEST(its_stream_goes_first) {
     }
 }
 
+#define MS UINT64_C(1000000)
+
 /* -- with work: what its device still does is bounded (C3) ----------------------------------------- */
 
 /* Its process has ended, as |signal| does; its device is held. */
@@ -400,6 +402,23 @@ TEST(a_confined_worker_waits_for_its_burial_where_more_is_open) {
     }
 }
 
+/* E9: its zygote does not say how it ended. The process has ended, all the same. */
+TEST(a_confined_worker_is_judged_although_its_zygote_is_silent) {
+    struct bhi_worker *worker = idle_worker();
+    bh_event *event = puppet_submit();
+    puppet_begins(worker, 2);
+    ends_held(worker, 0);
+    (void)bhi_leave_turn(puppet.context);
+    BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+    const uint64_t again_ns = bhi_burial_turn(puppet.context);
+    BHT_TRUE(again_ns <= worker->core.life.due_ns);
+    worker->core.life.exited_ns -= 2000 * MS;
+    (void)bhi_leave_turn(puppet.context);
+    BHT_EQ(fx_verdict(event).status, BH_ZYGOTE_LOST);
+    worker->core.life.exit_kind = 0;
+    puppet_killed(worker, SIGKILL);
+}
+
 /* The zygote is told to release a dead worker's device as soon as nobody gains by its being held. */
 TEST(a_device_is_held_while_its_stream_goes_on) {
     enum { UNCONFINED, STATUS_AWAITED, DEPARTED, MEMORY_AWAITED, WAYS };
@@ -451,8 +470,6 @@ TEST(what_is_to_be_alone_waits_for_a_departed_worker) {
 }
 
 /* -- the next spare ---------------------------------------------------------------------------- */
-
-#define MS UINT64_C(1000000)
 
 /* It tries to start a spare or a successor, which fails: there is no process to ask. */
 static bool starts_one(void) {
