@@ -66,7 +66,7 @@ cp text.npy late.npy
     echo '{"id":"name","eval":"z = y","in":{"x":"x.npy"},"out":{"z":"z2.npy"}}'
     echo '{"id":"eval","eval":"z = -x","in":{"x":"x.npy"},"out":{"z":"z3.npy"}}'
 } > contents.jsonl
-refuses_plan 'contents.jsonl:3: kernel k.cu: it is CUDA, ' contents.jsonl
+refuses_plan 'contents.jsonl:3: kernel k.cu: "device" cuda is missing' contents.jsonl
 expect_stderr 'contents.jsonl:4: kernel cl.txt: it is OpenCL C, '
 expect_stderr 'contents.jsonl:5: kernel text.spv: it is not a SPIR-V module'
 expect_stderr 'contents.jsonl:6: input text.npy: '
@@ -82,7 +82,7 @@ expect_untouched
 # A batch that runs begins with neither; what is in files is told of each job when its turn comes.
 cli batch contents.jsonl
 expect_status 2
-expect_stderr ':3: kernel k.cu: it is CUDA, '
+expect_stderr ':3: kernel k.cu: "device" cuda is missing'
 expect_stderr ':11: "eval": '
 expect_stderr '3 lines are bad'
 expect_untouched

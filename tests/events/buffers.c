@@ -231,6 +231,7 @@ TEST(case_26_what_runs_is_registered) {
 /* The temporary came back once: there is one block, and it is issued once. */
 static void expect_one_block(struct stage *s) {
     WAIT_UNTIL(fx_stats(s->context).pool_blocks == 1, 20000);
+    WAIT_UNTIL(!fx_describes(s->context, ", dying; stream "), 20000); /* nobody else has it (B3) */
     BHT_EQ(fx_stats(s->context).pool_bytes, sysconf(_SC_PAGESIZE));
     bh_buffer *first = buffer_for(s, s->a, 1), *second = buffer_for(s, s->a, 2);
     BHT_EQ(fx_stats(s->context).pool_blocks, 0);

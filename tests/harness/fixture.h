@@ -25,7 +25,7 @@
 #define FX_GATE_OPEN 0x600D600Du
 
 /* A worker; on a GPU with its device holder. */
-#define PROCESSES_A_WORKER (fx_on_gpu() ? 2u : 1u)
+#define PROCESSES_A_WORKER (fx_on_gpu() || fx_on_cuda() ? 2u : 1u)
 /* Warden and zygote; on a GPU a sentinel. */
 #define PROCESSES_A_CONTEXT (fx_on_gpu() ? 3u : 2u)
 

@@ -410,8 +410,8 @@ TEST(a_confined_worker_is_judged_although_its_zygote_is_silent) {
     ends_held(worker, 0);
     (void)bhi_leave_turn(puppet.context);
     BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
-    const uint64_t again_ns = bhi_burial_turn(puppet.context);
-    BHT_TRUE(again_ns <= worker->core.life.due_ns);
+    worker->core.life.due_ns = BH_FOREVER;
+    BHT_EQ(bhi_burial_turn(puppet.context), worker->core.life.exited_ns + 2000 * MS);
     worker->core.life.exited_ns -= 2000 * MS;
     (void)bhi_leave_turn(puppet.context);
     BHT_EQ(fx_verdict(event).status, BH_ZYGOTE_LOST);
