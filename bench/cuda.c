@@ -4,6 +4,7 @@
 #include "worker/cuda/api.h"
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -559,17 +560,27 @@ static void isolation(void) {
     bh_context_destroy(context);
 }
 
+/* Of all its threads. */
 static uint64_t processor_ns(int32_t pid) {
     char path[64];
-    unsigned long user = 0, system = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "r");
-    if (!file || fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-                        &user, &system) != 2) {
-        bench_die("cannot read %s", path);
+    uint64_t sum = 0;
+    glob_t tasks;
+    snprintf(path, sizeof path, "/proc/%d/task/*/schedstat", pid);
+    if (glob(path, 0, NULL, &tasks) != 0) {
+        bench_die("there is no %s", path);
     }
-    fclose(file);
-    return (user + system) * 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
+    for (size_t i = 0; i < tasks.gl_pathc; i++) {
+        unsigned long long ns = 0;
+        FILE *file = fopen(tasks.gl_pathv[i], "r");
+        if (file && fscanf(file, "%llu", &ns) == 1) {
+            sum += ns;
+        }
+        if (file) {
+            fclose(file);
+        }
+    }
+    globfree(&tasks);
+    return sum;
 }
 
 #define MANY 16
