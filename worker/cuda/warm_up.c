@@ -11,34 +11,19 @@
 #define TAKEN  (UINT64_MAX - 2)
 #define KERNEL UINT64_MAX
 
-/* It writes a word. A kernel that can print has the driver map shared pages for that, once, when it is
- * loaded: behind filter B it could not. */
-static const char code[] =
-    ".version 5.0\n"
-    ".target sm_60\n"
-    ".address_size 64\n"
-    ".extern .func (.param .b32 answer) vprintf (.param .b64 format, .param .b64 values);\n"
-    ".visible .entry bulkhead_warm_up(.param .u64 word)\n"
-    "{\n"
-    "    .reg .u64 %a;\n"
-    "    .reg .u32 %v;\n"
-    "    .reg .pred %p;\n"
-    "    ld.param.u64 %a, [word];\n"
-    "    mov.u32 %v, 0x57415231;\n"
-    "    st.u32 [%a], %v;\n"
-    "    setp.ne.u64 %p, %a, 0;\n"
-    "    @%p bra DONE;\n"
-    "    {\n"
-    "        .param .b64 format;\n"
-    "        .param .b64 values;\n"
-    "        .param .b32 answer;\n"
-    "        st.param.b64 [format], %a;\n"
-    "        st.param.b64 [values], %a;\n"
-    "        call.uni (answer), vprintf, (format, values);\n"
-    "    }\n"
-    "DONE:\n"
-    "    ret;\n"
-    "}\n";
+/* It writes a word. */
+static const char code[] = ".version 5.0\n"
+                           ".target sm_60\n"
+                           ".address_size 64\n"
+                           ".visible .entry bulkhead_warm_up(.param .u64 word)\n"
+                           "{\n"
+                           "    .reg .u64 %a;\n"
+                           "    .reg .u32 %v;\n"
+                           "    ld.param.u64 %a, [word];\n"
+                           "    mov.u32 %v, 0x57415231;\n"
+                           "    st.u32 [%a], %v;\n"
+                           "    ret;\n"
+                           "}\n";
 #define WORD 0x57415231u
 
 struct job {

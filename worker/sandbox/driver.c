@@ -213,6 +213,11 @@ static const struct bhi_driver_path cuda_paths[] = {
         UVM(72), /* VALIDATE_VA_RANGE: follows it */                                               \
         UVM(73)  /* CREATE_EXTERNAL_RANGE */
 
+/* Pages that it shares with nobody, as no fork follows: of the device, and of kernels with printf() or
+ * assert(), when the first one is loaded. */
+#define CUDA_PAGES                                                                                 \
+    BHI_ALLOW3(mmap, BHI_MOST(1, 64u << 20), BHI_INT(2, PROT_READ | PROT_WRITE),                   \
+               BHI_BITS(3, ~(uint64_t)MAP_FIXED, MAP_SHARED | MAP_ANONYMOUS))
 static const struct bhi_seccomp_rule cuda_start[] = {
     NVIDIA_REQUESTS,
     REQUEST(0xc8), /* CARD_INFO */
@@ -254,9 +259,7 @@ static const struct bhi_seccomp_rule cuda_start[] = {
     BHI_ALLOW(listen),
     BHI_ALLOW(get_mempolicy),
     BHI_ALLOW(dup),
-    /* Pages that it shares with nobody: no fork follows. */
-    BHI_ALLOW2(mmap, BHI_INT(2, PROT_READ | PROT_WRITE),
-               BHI_BITS(3, ~(uint64_t)MAP_FIXED, MAP_SHARED | MAP_ANONYMOUS)),
+    CUDA_PAGES,
     BHI_ALLOW(getppid),
     BHI_ANSWER(mknod, EPERM), /* as for nvidia */
     BHI_ANSWER(mknodat, EPERM),
@@ -270,6 +273,7 @@ static const struct bhi_seccomp_rule cuda_steady[] = {
     UVM_REQUESTS,
     SENDS_DESCRIPTORS,
     REQUEST(0xd4), /* ATTACH_GPUS_TO_FD: of the open node that stands for exported memory */
+    CUDA_PAGES,
     /* Memory is exported and imported through a node that is opened for it, as for nvidia. */
     BHI_ALLOW1(openat, BHI_BITS(2, ~(uint64_t)O_CLOEXEC, O_RDWR)),
     BHI_ANSWER1(openat, ENOENT, BHI_BITS(2, O_ACCMODE, O_RDONLY)),

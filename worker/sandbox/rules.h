@@ -32,6 +32,7 @@ struct bhi_seccomp_rule {
 #define BHI_ALLOW(name)             BHI_RULE(name, 0, 0, {0})
 #define BHI_ALLOW1(name, a)         BHI_RULE(name, 0, 1, a)
 #define BHI_ALLOW2(name, a, b)      BHI_RULE(name, 0, 2, a, b)
+#define BHI_ALLOW3(name, a, b, c)   BHI_RULE(name, 0, 3, a, b, c)
 #define BHI_ANSWER(name, error)     BHI_RULE(name, error, 0, {0})
 #define BHI_ANSWER1(name, error, a) BHI_RULE(name, error, 1, a)
 #define BHI_END_OF_RULES            {.syscall = BHI_RULES_END}
