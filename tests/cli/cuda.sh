@@ -189,7 +189,7 @@ expect_status 1
 expect_stderr "hang.cu: the compile deadline of 200 ms passed before the compiler ended; --compile-deadline raises it"
 echo '__global__ void a() {}' > two.cu
 echo '__global__ void b() {}' >> two.cu
-for pair in "two.cu:there are 2 kernels, and no entry point was named: _Z1av, _Z1bv" "two.cu --entry c:there is no kernel 'c'"; do
+for pair in "two.cu:there are 2 kernels, choose the entry point: _Z1av, _Z1bv" "two.cu --entry c:there is no kernel 'c'"; do
     case_name=$pair
     # shellcheck disable=SC2086
     cli run ${pair%%:*} "${cuda[@]}"

@@ -154,7 +154,7 @@ TEST(an_entry_that_is_not_clear_lists_the_kernels) {
         const char *text, *entry, *words;
     } rows[] = {
         {INCREMENT SAXPY, NULL,
-         "test.cu: error: there are 2 kernels, and no entry point was named: "
+         "test.cu: error: there are 2 kernels, choose the entry point: "
          "increment, _Z5saxpyv"},
         {INCREMENT SAXPY, "other",
          "test.cu: error: there is no kernel 'other'; there are increment, _Z5saxpyv"},
@@ -193,6 +193,18 @@ TEST(includes_are_those_given_and_no_file) {
     fails("#include </etc/passwd>\n" INCREMENT,
           "test.cu:1: error: could not open source file \"/etc/passwd\"");
     BHT_TRUE(!strstr(log_text, "root"));
+}
+
+/* The list has room for our own options, whatever the caller gives. */
+TEST(defines_and_our_own_options_fit_without_options_of_the_callers) {
+    static const bh_source_define defines[] = {{"A", NULL}, {"B", NULL}, {"C", NULL}, {"D", NULL}};
+    bh_source source = source_of(INCREMENT "#pragma needs --device-debug\n");
+    source.defines = defines;
+    source.unoptimized = true;
+    for (source.define_count = 0; source.define_count <= BHT_COUNT(defines);
+         source.define_count++) {
+        make(&source, NULL);
+    }
 }
 
 TEST(defines_and_options_get_there) {

@@ -90,12 +90,14 @@ static void free_arguments(struct arguments *arguments) {
 
 /* The options are separated by blanks. Returns false: out of memory. */
 static bool take_arguments(const struct bhi_glsl *source, struct arguments *out) {
+    /* N characters hold (N + 1) / 2 options at most; two more are ours. */
+    const size_t most = source->define_count + (source->options.length + 1) / 2 + 2;
     size_t bytes = source->options.length + 1;
     for (size_t i = 0; i < source->define_count; i++) {
         bytes += source->defines[i].name.length + source->defines[i].text.length + sizeof "-D=";
     }
     *out = (struct arguments){.texts = malloc(bytes)};
-    out->options = calloc(source->define_count + source->options.length + 1, sizeof *out->options);
+    out->options = calloc(most, sizeof *out->options);
     out->headers = calloc(source->include_count + 1, sizeof *out->headers);
     out->names = calloc(source->include_count + 1, sizeof *out->names);
     if (!out->texts || !out->options || !out->headers || !out->names) {
@@ -291,8 +293,8 @@ static void choose_entry(struct bhi_compile_answer *answer, const struct bhi_gls
                    "scale<float>",
                    source->entry.bytes, count == 1 ? "is" : "are", list);
     } else {
-        bhi_format(why, sizeof why, "there are %zu kernels, and no entry point was named: %s",
-                   count, list);
+        bhi_format(why, sizeof why, "there are %zu kernels, choose the entry point: %s", count,
+                   list);
     }
     refuse(answer, source, why);
 }
