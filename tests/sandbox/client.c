@@ -59,7 +59,7 @@ void client_launch(void) {
     BHT_EQ(bhi_fdpass_pair(pair), 0);
     client.socket = pair[0];
     char noted[640];
-    char *environment[6] = {NULL};
+    char *environment[7] = {NULL};
     if (client.faults) {
         bht_faults_note(client.faults, noted, sizeof noted);
         add(environment, "BULKHEAD_TEST_FAULTS", noted);
@@ -67,6 +67,7 @@ void client_launch(void) {
     add(environment, "VK_DRIVER_FILES", client.manifest);
     add(environment, "BULKHEAD_WORKER_ID", client.worker_id);
     add(environment, "LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH"));
+    add(environment, "BULKHEAD_NVRTC", getenv("BULKHEAD_NVRTC"));
     add(environment, "HOSTS_OWN", "1");
     char *argv[] = {(char *)(uintptr_t)warden_program(), "warden", NULL};
     posix_spawn_file_actions_t actions;

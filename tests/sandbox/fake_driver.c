@@ -1,6 +1,7 @@
 /* Libraries that only look like a Vulkan driver, one for each way in which loading can go wrong. */
 #include <pthread.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -8,6 +9,15 @@
 #if FAKE_CRASH
 __attribute__((constructor)) static void crash(void) {
     *(volatile int *)8 = 0;
+}
+#endif
+
+#if FAKE_STUCK
+__attribute__((constructor)) static void stick(void) {
+    (void)prctl(PR_SET_NAME, "stuck");
+    for (;;) {
+        pause();
+    }
 }
 #endif
 

@@ -81,6 +81,28 @@ TEST(driver_crashes_on_loading) {
     expect_fake_failure("crash", BH_UNSUPPORTED, BH_REASON_ZYGOTE_DIED);
 }
 
+/* It is found while it is loaded: until then it has the name that it was asked for by. */
+TEST(nvrtc_that_crashes_on_loading_is_named) {
+    struct bhi_message message;
+    BHT_EQ(setenv("BULKHEAD_NVRTC", BHT_FAKES "/crash/libvulkan_lvp.so", 1), 0);
+    start_with("nvrtc");
+    client_expect(BHI_MSG_ZYGOTE_FAILED, &message);
+    BHT_EQ(message.zygote_failed.reason, BH_REASON_ZYGOTE_DIED);
+    BHT_STR_EQ(message.zygote_failed.name, "nvrtc");
+    client_expect_end();
+    BHT_EQ(client_wait_warden(), START_FAILED);
+}
+
+/* It is no fault of the driver's, which would make a stream UNSUPPORTED until it is reset. */
+TEST(zygote_killed_while_it_loads_the_driver_is_unavailable) {
+    client_fake_driver("stuck");
+    start_with("lavapipe");
+    pid_t zygote;
+    WAIT_UNTIL((zygote = bht_descendant_called(client.warden, "stuck")) > 0, 20000);
+    BHT_EQ(kill(zygote, SIGKILL), 0);
+    expect_failure(BH_UNAVAILABLE, BH_REASON_PROCESS_DIED);
+}
+
 TEST(driver_starts_a_thread) {
     expect_fake_failure("thread", BH_UNSUPPORTED, BH_REASON_DRIVER_USE);
 }

@@ -626,6 +626,7 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_erro
     memset(driver, 0, sizeof *driver);
     if (strcmp(name, nvrtc_info.name) == 0) {
         driver->info = &nvrtc_info;
+        snprintf(driver->library, sizeof driver->library, "%s", name); /* until it is found */
         return 0;
     }
     if (name[0] != '\0') {

@@ -327,6 +327,10 @@ static int zygote_is_gone(const struct warden *warden, const siginfo_t *info) {
     } else if (error != 0) {
         BHI_ERROR(&failure, BH_REASON_SYSTEM_STEP, "prepare the worker program",
                   .sys_errno = error);
+    } else if (info->si_code == CLD_KILLED && info->si_status == SIGKILL) {
+        /* A driver that crashes ends with another signal: this was the kernel, out of memory, or
+         * somebody. The next start may succeed. */
+        BHI_ERROR(&failure, BH_REASON_PROCESS_DIED, "the driver's process (zygote)");
     } else {
         char library[sizeof zygote->library + 1] = "", how[128];
         memcpy(library, zygote->library, sizeof zygote->library);
