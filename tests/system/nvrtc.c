@@ -299,7 +299,7 @@ static void compiles_with(const char *variable, const char *library, int up) {
 }
 
 TEST(nvrtc_is_found_in_a_toolkit_and_by_the_linker) {
-    BHT_EQ(unsetenv("BULKHEAD_NVRTC"), 0);
+    BHT_EQ(setenv("BULKHEAD_NVRTC", "", 1), 0); /* as if it were not set */
     compiles_with("CUDA_HOME", install_whole("home/lib64", "libnvrtc.so.12.8.1"), 2);
     compiles_with("CUDA_PATH", install_whole("path/lib", "libnvrtc.so.12"), 2);
     compiles_with("LD_LIBRARY_PATH", install_whole("linker", "libnvrtc.so.13"), 1);
@@ -326,6 +326,8 @@ TEST(an_nvrtc_that_lacks_something_is_said) {
     } rows[] = {
         {"old", BHT_FAKE_NVRTC_OLD, BHT_FAKE_NVRTC_BUILTINS,
          "compile CUDA C++: NVRTC 7.5 has no nvrtcGetLoweredName; CUDA 11 or later has it"},
+        {"other", BHT_FAKE_NVRTC_BUILTINS, NULL,
+         "what was loaded is not NVRTC (BULKHEAD_NVRTC names it): it has no nvrtcVersion"},
         {"alone", BHT_FAKE_NVRTC, NULL,
          "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE: nvrtc: error: failed to open " BUILTINS},
     };

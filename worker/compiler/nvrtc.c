@@ -45,7 +45,13 @@ static bool find(void *library, const char *name, void *out, const struct nvrtc 
                  struct bhi_error *error) {
     void *function = dlsym(library, name);
     memcpy(out, &function, sizeof function);
-    if (!function) {
+    if (!function && !nvrtc->major) {
+        BHI_ERROR_SAY(
+            error, BH_REASON_COMPILER,
+            "compile CUDA C++: what was loaded is not NVRTC (BULKHEAD_NVRTC names it): it "
+            "has no %s",
+            name);
+    } else if (!function) {
         BHI_ERROR_SAY(error, BH_REASON_COMPILER,
                       "compile CUDA C++: NVRTC %d.%d has no %s; CUDA 11 or later has it",
                       nvrtc->major, nvrtc->minor, name);

@@ -65,8 +65,9 @@ static void load_builtins(void *library) {
 
 void *bhi_nvrtc_load(struct bhi_error *failure) {
     const char *named = getenv("BULKHEAD_NVRTC");
-    void *library = named ? dlopen(named, HOW) : NULL;
-    if (!named && !(library = load_below(getenv("CUDA_HOME"))) &&
+    const bool chosen = named && named[0]; /* dlopen("") is this program */
+    void *library = chosen ? dlopen(named, HOW) : NULL;
+    if (!chosen && !(library = load_below(getenv("CUDA_HOME"))) &&
         !(library = load_below(getenv("CUDA_PATH"))) && !(library = load_known())) {
         library = load_below("/usr/local/cuda");
     }
