@@ -441,6 +441,33 @@ TEST(a_failing_call_fails_one_record) {
     }
 }
 
+static CUresult fail_map(CUdeviceptr a, size_t b, size_t c, CUmemGenericAllocationHandle d,
+                         unsigned long long e) {
+    return fail();
+}
+
+/* Its maker is blamed for memory that cannot be imported, but not for a full device. */
+TEST(a_full_device_is_no_bad_memory) {
+    static const struct {
+        CUresult result;
+        bh_status status;
+        uint64_t bad;
+    } rows[] = {{CUDA_ERROR_OUT_OF_MEMORY, BH_OUT_OF_DEVICE_MEMORY, 0},
+                {CUDA_ERROR_UNKNOWN, BH_CUDA, 5}};
+    for (size_t row = 0; row < BHT_COUNT(rows); row++) {
+        rig_open_usual();
+        rig_make(6, 4096);
+        before = cuda()->device.api;
+        failure = rows[row].result;
+        cuda()->device.api.cuMemMap = fail_map;
+        rig_import(5, 6);
+        rig_begin();
+        rig_fill(5, 0, 4, 0);
+        rig_run_fails(rows[row].status, 0, "CUDA_ERROR_");
+        BHT_EQ(rig.results[0].bad_memory, rows[row].bad);
+    }
+}
+
 /* A fault that any call reports is the end of the context, and of this worker. */
 TEST(a_fault_that_a_call_reports_loses_the_device) {
     static void (*const breaks[])(struct bhi_cuda_api *) = {break_load, break_pointer,
@@ -459,6 +486,26 @@ TEST(a_fault_that_a_call_reports_loses_the_device) {
         BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
         BHT_EQ(rig.results[0].executed, BH_EXECUTED_NO);
     }
+}
+
+static CUresult fail_fill(CUdeviceptr a, unsigned b, size_t c, CUstream d) {
+    return fail();
+}
+static CUresult fail_query(CUstream a) {
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+TEST(a_fault_seen_after_a_failing_call_loses_the_device) {
+    rig_open_usual();
+    rig_make(3, 4096);
+    before = cuda()->device.api;
+    failure = CUDA_ERROR_UNKNOWN;
+    cuda()->device.api.cuMemsetD32Async = fail_fill;
+    before.cuStreamQuery = fail_query; /* what fail() leaves behind */
+    rig_begin();
+    rig_fill(3, 0, 4096, 7);
+    BHT_TRUE(!rig_run());
+    BHT_EQ(rig.results[0].status, BH_CUDA);
 }
 
 /* There is no room for a buffer, or for the stage of one in the host: its record says how much was asked

@@ -320,6 +320,9 @@ TEST(a_sentinel_sets_those_of_one_worker) {
     memset(sentinel.of[3], 0, BYTES);
     bhi_sentinel_device_set_all(sentinel.device);
     expect_set("all, also one in whose place no other could be put", 2 | 8);
+    rig_fail_call("WaitForFences", 1, VK_TIMEOUT);
+    BHT_NE(bhi_sentinel_device_set(sentinel.device, 2), VK_SUCCESS);
+    bhi_sentinel_device_set_all(sentinel.device); /* submits no more: that one may still run */
     bhi_sentinel_device_destroy(sentinel.device);
     for (uint32_t w = 0; w < WORKERS; w++) {
         munmap(sentinel.of[w], BYTES);

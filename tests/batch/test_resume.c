@@ -71,7 +71,7 @@ TEST(test_a_failed_line_is_mended) {
 }
 
 TEST(test_a_mended_line_meets_others) {
-    fresh("a>x b>y");
+    fresh("a>x b<r>y");
     run_one("a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
     BHT_EQ(try_open(true, true), BHI_QUEUE_OK);
     expect_refused("a>y", "writes y");
@@ -79,6 +79,7 @@ TEST(test_a_mended_line_meets_others) {
     add("a>z");
     add("c>x");                                     /* is free now */
     expect_refused("d>y", "writes y, which \"b\""); /* what is loaded is still known */
+    expect_refused("d>r", "writes r, which \"b\"");
 }
 
 /* An id is one job's, whether that is new, loaded, or gets another line. */

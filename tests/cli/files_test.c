@@ -393,15 +393,20 @@ TEST(test_outfile_mark) {
 }
 
 TEST(test_outfile_same) {
-    struct bhi_outfile a, b, c;
+    struct bhi_outfile a, b, c, d;
+    BHT_EQ(mkdir("elsewhere", 0700), 0);
     BHT_TRUE(bhi_outfile_open("same", 1, &a, &complaint));
     BHT_TRUE(bhi_outfile_open("./same", 1, &b, &complaint));
     BHT_TRUE(bhi_outfile_open("other", 1, &c, &complaint));
+    BHT_TRUE(bhi_outfile_open("elsewhere/same", 1, &d, &complaint));
     BHT_TRUE(bhi_outfile_same(&a, &b));
     BHT_TRUE(!bhi_outfile_same(&a, &c));
+    BHT_TRUE(!bhi_outfile_same(&a, &d));
     bhi_outfile_abandon(&a);
     bhi_outfile_abandon(&b);
     bhi_outfile_abandon(&c);
+    bhi_outfile_abandon(&d);
+    BHT_EQ(rmdir("elsewhere"), 0);
 }
 
 static void expect_unwritable(const char *path, uint64_t size, const char *reason) {

@@ -263,6 +263,14 @@ TEST(few_runs_on_a_busy_machine) {
     BHT_LT(unsure, 40);
 }
 
+static void mirror(uint64_t *times) {
+    for (uint32_t i = 0; i < SINGLE / 2; i++) {
+        const uint64_t first = times[i];
+        times[i] = times[SINGLE - 1 - i];
+        times[SINGLE - 1 - i] = first;
+    }
+}
+
 /* Of runs that take |run_ns|, in five groups, those from |from| on claim |lie_ns| less. |late| of
  * the reference's runs take 50 ms longer, in all groups; |spread_us| is what it varies by alone. */
 static struct bhi_overhead_verdict judge_groups(uint32_t from, uint64_t lie_ns, uint32_t late,
@@ -270,7 +278,7 @@ static struct bhi_overhead_verdict judge_groups(uint32_t from, uint64_t lie_ns, 
     static uint64_t other_hosts[SINGLE], other_claims[SINGLE];
     const struct bhi_overhead_runs one = {hosts, claims}, other = {other_hosts, other_claims};
     const struct bhi_overhead alone = {.count = 20, .spread_ns = (double)spread_us * 1000};
-    struct bhi_overhead_verdict verdict;
+    struct bhi_overhead_verdict verdict, mirrored;
     for (uint32_t i = 0; i < SINGLE; i++) {
         claims[i] = i < from ? 1000000 : 1000000 - lie_ns;
         other_claims[i] = 1000000;
@@ -278,6 +286,12 @@ static struct bhi_overhead_verdict judge_groups(uint32_t from, uint64_t lie_ns, 
         other_hosts[i] += i * late % SINGLE < late ? 50000000 : 0;
     }
     BHT_TRUE(bhi_overhead_judge(&one, &other, SINGLE, 5, &alone, &verdict));
+    uint64_t *const all[] = {hosts, claims, other_hosts, other_claims};
+    for (size_t k = 0; k < BHT_COUNT(all); k++) {
+        mirror(all[k]);
+    }
+    BHT_TRUE(bhi_overhead_judge(&one, &other, SINGLE, 5, &alone, &mirrored));
+    BHT_EQ(mirrored.honesty, verdict.honesty); /* whichever group lies */
     return verdict;
 }
 

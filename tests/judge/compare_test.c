@@ -83,6 +83,7 @@ TEST(near_in_each_type) {
         {BH_DTYPE_U8, 0x01, 0x03, 0xff, 2, 0},
         {BH_DTYPE_I64, (uint64_t)-8, (uint64_t)-10, (uint64_t)-11, 1, 0.125},
         {BH_DTYPE_U64, 8, 10, 11, 0, 0.25},
+        {BH_DTYPE_I32, 16, 20, 21, 0, 0.25}, /* of what is expected: 21 / 4 would do */
         {BH_DTYPE_U32, 10, 8, 7, 2, 0},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {

@@ -209,7 +209,7 @@ TEST(a_node_that_is_another) {
 
 /* -- the ruleset ---------------------------------------------------------------------------- */
 
-/* In a child: the answers to opening control, node 0 and node 1, as a number of three digits, each
+/* In a child: the answers to opening control, node 1 and node 10, as a number of three digits, each
  * 1 where it opens and 2 where it is refused. */
 static int open_behind(const struct bhi_driver *driver, const char *node,
                        const char *const paths[3]) {
@@ -245,7 +245,7 @@ TEST(one_node_is_left) {
     snprintf(pattern, sizeof pattern, "%s/node[0-9]*", folder);
     bht_put("", "%s", control);
     for (int i = 0; i < 2; i++) {
-        snprintf(nodes[i], sizeof nodes[i], "%s/node%d", folder, i);
+        snprintf(nodes[i], sizeof nodes[i], "%s/node%s", folder, i ? "10" : "1");
         bht_put("", "%s", nodes[i]);
     }
     const struct bhi_driver_path paths[] = {
