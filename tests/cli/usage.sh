@@ -209,8 +209,8 @@ refuses "--inout 1=y.npy:soft.npy: --in 0=x.npy reads that file" \
 ln -s k.spv kernel
 refuses "--out 1=kernel:f32[16]: the kernel is read from that file: name another one" \
     "${run[@]}" --in 0=x.npy --out '1=kernel:f32[16]'
-refuses "--out z=hard.npy: --in x=x.npy reads that file: only an output of that name may replace it" \
-    eval 'z = 2*x' --in x=x.npy --out z=hard.npy
+refuses "--out xz=hard.npy: --in x=x.npy reads that file: only an output of that name may replace it" \
+    eval 'xz = 2*x' --in x=x.npy --out xz=hard.npy
 case_name="an output that is the file behind standard input"
 fingerprint > .before
 INPUT=x.npy cli_again "${run[@]}" --in 0=- --out '1=soft.npy:f32[16]'
