@@ -143,6 +143,30 @@ TEST(large_modules_push_out_none_of_another_tenant) {
     bhi_compilation_unref(puppet.context, s->compilation);
 }
 
+/* A tenant that has nothing gets the room of what the one that has most has not used for the longest
+ * time. */
+TEST(the_oldest_of_the_tenant_that_has_most_makes_room) {
+    static struct scene scene;
+    struct scene *s = &scene;
+    set_up(s);
+    struct bhi_compilation *loud[3], *first = keep(s, "first", MIB), *next;
+    for (size_t i = 0; i < BHT_COUNT(loud); i++) {
+        loud[i] = keep(s, "loud", 21 * MIB);
+    }
+    next = keep(s, "next", 0);
+    (void)answer(s, next, 2 * MIB);
+    BHT_EQ(bhi_compilation_take(next, "next", NULL), BH_OK);
+    BHT_TRUE(!bhi_list_empty(&first->age));
+    for (size_t i = 0; i < BHT_COUNT(loud); i++) {
+        BHT_EQ(!bhi_list_empty(&loud[i]->age), i > 0);
+        bhi_compilation_unref(puppet.context, loud[i]);
+    }
+    bhi_compilation_unref(puppet.context, first);
+    bhi_compilation_unref(puppet.context, next);
+    bhi_compilations_drop(puppet.context);
+    bhi_compilation_unref(puppet.context, s->compilation);
+}
+
 /* An answer takes a descriptor: it goes with the last who could take it. What was taken stays. */
 TEST(an_answer_that_nobody_takes_is_not_kept) {
     static struct scene scene;

@@ -231,16 +231,20 @@ static bh_event *submit_alone(void) {
 
 /* The next worker is there, and a submission that is to be alone waits until it is (T3). */
 TEST(what_is_to_be_alone_waits_for_the_burial) {
-    struct bhi_worker *worker = idle_worker(), *spare = puppet_worker(BHI_RUNNING);
-    puppet_dies(worker);
-    turn();
-    BHT_TRUE(puppet.stream->core.worker == &spare->core);
-    bh_event *event = submit_alone();
-    BHT_EQ(spare->core.published, 0);
-    puppet_killed(worker, SIGKILL);
-    BHT_EQ(spare->core.published, 1);
-    puppet_complete(spare, 1);
-    fx_expect(event, BH_OK);
+    for (int by_code = 0; by_code < 2; by_code++) { /* or apart from other code alone */
+        puppet_again();
+        struct bhi_worker *worker = idle_worker(), *spare = puppet_worker(BHI_RUNNING);
+        puppet_dies(worker);
+        turn();
+        BHT_TRUE(puppet.stream->core.worker == &spare->core);
+        puppet.stream->core.apart = by_code ? BHI_APART_CODE : BHI_APART_NOT;
+        bh_event *event = by_code ? puppet_submit() : submit_alone();
+        BHT_EQ(spare->core.published, 0);
+        puppet_killed(worker, SIGKILL);
+        BHT_EQ(spare->core.published, 1);
+        puppet_complete(spare, 1);
+        fx_expect(event, BH_OK);
+    }
 }
 
 /* Nobody gets memory that it has had, not even its own stream (B3). */

@@ -296,12 +296,14 @@ TEST(test_reads_a_reason) {
 
 TEST(test_read_clamps_times) {
     struct bhi_result r = good(3);
-    r.started_ns = UINT64_MAX;
-    r.ended_ns = UINT64_MAX;
-    f.worker.results[3] = r;
-    BHT_EQ(read_result(3), 0);
-    BHT_LE(got.ended_ns, bhi_now_ns());
-    BHT_LE(got.started_ns, got.ended_ns);
+    for (int soon = 0; soon < 2; soon++) {
+        r.started_ns = UINT64_MAX;
+        r.ended_ns = soon ? bhi_now_ns() + 500000000u : UINT64_MAX;
+        f.worker.results[3] = r;
+        BHT_EQ(read_result(3), 0);
+        BHT_LE(got.ended_ns, bhi_now_ns());
+        BHT_LE(got.started_ns, got.ended_ns);
+    }
     r.ended_ns = 5; /* ended before it started */
     f.worker.results[3] = r;
     BHT_EQ(read_result(3), 0);
