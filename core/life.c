@@ -172,8 +172,8 @@ enum bhi_life_event bhi_life_due(const struct bhi_life *life, const struct bhi_l
         if (in & IN(HOLDING) && !around->stream_left) {
             return BHI_LIFE_LATE;
         }
-        if (!life->exit_kind && now_ns - life->exited_ns < REAP_NS) { /* bhi_life_is_held */
-            *out_again_ns = life->exited_ns + REAP_NS;
+        if (around->stream_left && !life->exit_kind && now_ns - life->exited_ns < REAP_NS) {
+            *out_again_ns = life->exited_ns + REAP_NS; /* bhi_life_is_held */
         }
     } else if (in & IN(EXITED) ? around->zygote_lost : !life->born && around->zygote_gone) {
         return BHI_LIFE_ORPHANED;

@@ -133,10 +133,10 @@ struct bhi_life {
 
 /* What is true around it. */
 struct bhi_life_around {
-    bool zygote_lost;        /* it is dead or dying: it reports nothing any more */
-    bool zygote_gone;        /* it is dead, and so is every process that it forked */
-    bool device_free;        /* nobody can hold the worker's device any more */
-    bool stream_left;        /* its stream has gone on without it (decision 59) */
+    bool zygote_lost; /* it is dead or dying: it reports nothing any more */
+    bool zygote_gone; /* it is dead, and so is every process that it forked */
+    bool device_free; /* nobody can hold the worker's device any more */
+    bool stream_left; /* its stream has gone on without it (decision 59), or soon will (C3) */
     uint64_t obituary_at_ns; /* its obituary waits for a trace until then; 0: for nothing */
 };
 
