@@ -19,7 +19,7 @@ static const struct bhi_run_binding *find_named(const struct bhi_run_request *re
 
 void bhi_run_note_language(struct bhi_run_request *request, enum bhi_language language) {
     request->compiled = language == BHI_LANGUAGE_CUDA;
-    request->image = request->compiled || language == BHI_LANGUAGE_IMAGE;
+    request->image = bhi_language_is_cuda(language);
     if (request->image && request->entry) {
         bhi_text_clean(request->kernel_name, sizeof request->kernel_name, request->entry);
     }

@@ -52,8 +52,7 @@ bool bhi_kernel_file_is_source(const struct bhi_kernel_file *file) {
 }
 
 bool bhi_kernel_file_is_cuda(const struct bhi_kernel_file *file) {
-    const enum bhi_language language = bhi_kernel_file_language(file);
-    return language == BHI_LANGUAGE_CUDA || language == BHI_LANGUAGE_IMAGE;
+    return bhi_language_is_cuda(bhi_kernel_file_language(file));
 }
 
 bh_status bhi_kernel_file_read(struct bhi_kernel_file *file, void **out_code, int *out_errno,

@@ -179,7 +179,7 @@ bool bhi_language_compiles(enum bhi_language language, bool takes_cuda,
                                   complaint);
     }
     return !languages[language].instead ||
-           (takes_cuda && (language == BHI_LANGUAGE_IMAGE || language == BHI_LANGUAGE_CUDA)) ||
+           (takes_cuda && bhi_language_is_cuda(language)) ||
            bhi_refuse(complaint, "it is %s, which is not supported; %s", languages[language].name,
                       languages[language].instead);
 }

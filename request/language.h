@@ -42,6 +42,10 @@ bool bhi_language_is_binary_image(const void *code, size_t size);
 enum bhi_language bhi_language_of_code(const void *code, size_t size);
 /* Returns what an image is: "cubin", "fatbin" or "PTX". */
 const char *bhi_language_image_kind(const void *code, size_t size);
+/* Does it become a kernel for CUDA devices? */
+static inline bool bhi_language_is_cuda(enum bhi_language language) {
+    return language == BHI_LANGUAGE_CUDA || language == BHI_LANGUAGE_IMAGE;
+}
 /* Returns false, with a complaint, if nothing here compiles |language|. Images and CUDA C++ are only
  * taken by those who say so. */
 bool bhi_language_compiles(enum bhi_language language, bool takes_cuda,

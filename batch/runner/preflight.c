@@ -279,7 +279,7 @@ static void check_line(struct preflight *flight, size_t index, bool has_kernel) 
     bool good = true;
     const enum bhi_language named =
         spec->kernel ? bhi_language_of_name(spec->kernel) : BHI_LANGUAGE_UNKNOWN;
-    const bool cuda = named == BHI_LANGUAGE_IMAGE || named == BHI_LANGUAGE_CUDA;
+    const bool cuda = bhi_language_is_cuda(named);
     if (spec->kernel && !flight->contents && !cuda && bhi_language_compiles(named, true, &why)) {
         return;
     }
