@@ -259,6 +259,12 @@ static void open_losing(uint32_t started, uint32_t completed) {
     lost_at.completed = completed;
 }
 
+static VKAPI_ATTR VkResult VKAPI_CALL record_in_vain(VkCommandBuffer commands,
+                                                     const VkCommandBufferBeginInfo *info) {
+    (void)info;
+    BHT_FAIL("command buffer %p is recorded anew on a lost device", (void *)commands);
+}
+
 TEST(markers_tell_the_guilty) {
     open_losing(3, 2);
     for (int i = 0; i < 6; i++) {
@@ -275,6 +281,7 @@ TEST(markers_tell_the_guilty) {
             BHT_STR_EQ(rig.errors[i].told.text, "waiting for the device: VK_ERROR_DEVICE_LOST");
         }
     }
+    bhi_vk(rig.backend)->device.api.BeginCommandBuffer = record_in_vain;
     for (int records = 1; records <= 2; records++) { /* whatever comes next is refused */
         for (int i = 0; i < records; i++) {
             dispatch_increment();
