@@ -178,8 +178,7 @@ bool bhi_language_compiles(enum bhi_language language, bool takes_cuda,
         return bhi_foreign_refuse((enum bhi_foreign)(language - BHI_LANGUAGE_FOREIGN), "kernel",
                                   complaint);
     }
-    return !languages[language].instead ||
-           (takes_cuda && bhi_language_is_cuda(language)) ||
+    return !languages[language].instead || (takes_cuda && bhi_language_is_cuda(language)) ||
            bhi_refuse(complaint, "it is %s, which is not supported; %s", languages[language].name,
                       languages[language].instead);
 }
