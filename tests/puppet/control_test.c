@@ -389,7 +389,7 @@ void __wrap_bhi_interrupts_keep_off(pid_t pid, const char *address) {
     snprintf(kept_off.address, sizeof kept_off.address, "%s", address);
 }
 
-static int woken; /* the reactor */
+static _Atomic int woken; /* the reactor; by any thread */
 void __wrap_bhi_poller_wake(struct bhi_poller *poller);
 void __real_bhi_poller_wake(struct bhi_poller *poller);
 void __wrap_bhi_poller_wake(struct bhi_poller *poller) {
