@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/selector.h"
 #include "chaos/engine/engine.h"
 #include "chaos/report/report.h"
 #include "cli/mains.h"
@@ -20,7 +21,6 @@
 #include "tool/complain.h"
 #include "tool/descriptors.h"
 #include "tool/device_choice.h"
-#include "tool/device_list.h"
 #include "tool/error_json.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/format.h"
-#include "tool/device_list.h"
+#include "base/selector.h"
 #include "tool/text.h"
 
 enum { POINTER = 8, MOST_ALIGNED = 16 };

@@ -2,6 +2,7 @@
 #include "base/detail.h"
 #include "base/format.h"
 #include "base/futex.h"
+#include "base/selector.h"
 #include "ipc/layers.h"
 #include "ipc/refusal.h"
 #include "supervisor/context/context.h"
@@ -127,7 +128,7 @@ BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, si
             const size_t used = strlen(names);
             bhi_format(names + used, sizeof names - used, "%s%.*s", used ? "; " : "",
                        why.sentence_length, why.message + why.sentence);
-            absent = strcmp(drivers[i], "cuda") ? why : absent;
+            absent = bhi_selector_is_cuda(drivers[i]) ? absent : why;
         } else if (status != BH_OK) {
             last = why;
         }

@@ -5,6 +5,7 @@
 #include "base/futex.h"
 #include "base/limits.h"
 #include "base/memfd.h"
+#include "base/selector.h"
 #include "ipc/fdpass.h"
 #include "ipc/refusal.h"
 #include "supervisor/compile/arithmetic.h"
@@ -231,10 +232,6 @@ static bool has_feature(const bh_device_info *device, const char *name) {
     return has;
 }
 
-static bool is_cuda(const bh_device_info *device) {
-    return strncmp(device->selector, "cuda:", 5) == 0;
-}
-
 static void report_driver(struct report *report, const bh_device_info *device) {
     enum { BOTH, VULKAN, CUDA };
     static const struct {
@@ -261,7 +258,7 @@ static void report_driver(struct report *report, const bh_device_info *device) {
          "later"},
     };
     for (size_t i = 0; i < sizeof guarantees / sizeof guarantees[0]; i++) {
-        if (guarantees[i].of == (is_cuda(device) ? VULKAN : CUDA)) {
+        if (guarantees[i].of == (bhi_selector_is_cuda(device->selector) ? VULKAN : CUDA)) {
             continue;
         }
         const bool has = has_feature(device, guarantees[i].feature);
@@ -632,7 +629,7 @@ static bh_status report_devices(struct report *report, bh_context *context, bool
     bool has_cuda = false;
     for (size_t i = 0; i < count && i < 8; i++) {
         report_driver(report, &devices[i]);
-        if (is_cuda(&devices[i])) {
+        if (bhi_selector_is_cuda(devices[i].selector)) {
             has_cuda = true;
             report_cuda(report, context, &devices[i]);
         } else if (started) { /* otherwise each of the checks would wait for a worker, too */

@@ -6,17 +6,12 @@
 #include <bulkhead/device.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
+#include "base/selector.h"
 #include "tool/text.h"
 
 static inline bool bhi_device_is_cpu(const bh_device_info *device) {
     return device->device_type == 4; /* VK_PHYSICAL_DEVICE_TYPE_CPU */
-}
-
-/* Returns true if the selector is of a CUDA device: "cuda", "cuda:1". */
-static inline bool bhi_selector_is_cuda(const char *selector) {
-    return strcspn(selector, ":") == 4 && strncmp(selector, "cuda", 4) == 0;
 }
 
 /* A GPU once more, for CUDA: it is found by its selector alone. */

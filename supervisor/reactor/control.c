@@ -3,6 +3,7 @@
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/futex.h"
+#include "base/selector.h"
 #include "base/text.h"
 #include "ipc/fdpass.h"
 #include "ipc/layers.h"
@@ -17,7 +18,6 @@
 #include "supervisor/worker/interrupts.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/proc_status.h"
-#include "supervisor/worker/selector.h"
 #include "supervisor/worker/zygote.h"
 
 #include <errno.h>
@@ -174,7 +174,7 @@ static const char *on_ready(struct bhi_worker *worker, const struct bhi_msg_read
     bhi_context_lock(worker->context);
     worker->core.can_abort = ready->aborts;
     worker->core.on_gpu = is_on_gpu(worker);
-    worker->core.confined = bhi_driver_is_cuda(worker->zygote->driver);
+    worker->core.confined = bhi_selector_is_cuda(worker->zygote->driver);
     worker->layers = ready->layers;
     bhi_context_unlock(worker->context);
     /* This can arrive before the zygote's `spawned`, which brings the pidfd. Then spawned() makes

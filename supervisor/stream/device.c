@@ -1,4 +1,5 @@
 #include "base/format.h"
+#include "base/selector.h"
 #include "base/text.h"
 #include "ipc/layers.h"
 #include "ipc/wire.h"
@@ -29,7 +30,7 @@ void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_worker *
         memcpy(device->selector, worker->core.device, sizeof device->selector);
         memcpy(device->uuid, told[i].uuid, sizeof device->uuid);
         bhi_text_line(device->name, sizeof device->name, told[i].name, strlen(told[i].name));
-        if (strncmp(device->selector, "cuda:", 5) == 0) {
+        if (bhi_selector_is_cuda(device->selector)) {
             /* Vulkan does not take what CUDA has made, nor CUDA what Vulkan has: of device memory a
              * GPU is two devices. */
             device->uuid[0] ^= 0xff;
@@ -43,7 +44,7 @@ bool bhi_stream_may_run(const struct bh_stream *stream, enum bhi_kernel_format f
     char driver[BHI_DRIVER_NAME];
     uint32_t index;
     (void)bhi_selector_parse(device->known ? device->selector : stream->device, driver, &index);
-    return !driver[0] || bhi_driver_is_cuda(driver) == (format == BHI_KERNEL_IMAGE);
+    return !driver[0] || bhi_selector_is_cuda(driver) == (format == BHI_KERNEL_IMAGE);
 }
 
 BH_API bh_status bh_stream_device(bh_stream *stream, char out_selector[48]) {

@@ -4,14 +4,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #define BHI_DRIVER_NAME 32
-
-/* Its workers run CUDA kernels, and confine them (C1). */
-static inline bool bhi_driver_is_cuda(const char *driver) {
-    return strcmp(driver, "cuda") == 0;
-}
 
 /* Returns false if |selector| is none of these. An absent driver is "" (the default), an absent
  * index 0. */
