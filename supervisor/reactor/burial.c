@@ -309,14 +309,24 @@ static void count_death(const struct bhi_worker *worker, bh_status why) {
     worker->context->counts.deaths[worker->core.life.kill == BHI_KILL_RETIRED ? BH_OK : why]++;
 }
 
-static void pump_all(bh_context *context) {
-    BHI_LIST_FOR(struct bh_stream, stream, &context->streams, link) {
-        bhi_stream_wants_pump(&stream->core);
+/* Its death was judged when it departed: only what it could write was still its own (C3). */
+static void bury_departed(struct bhi_worker *worker) {
+    const struct bhi_death judged = {.outcome = BHI_OUTCOME_INIT};
+    bhi_list_remove(&worker->link);
+    bhi_pool_worker_died(worker);
+    (void)bhi_core_worker_died(&worker->core, &judged);
+    BHI_LIST_FOR(struct bh_stream, stream, &worker->context->streams, link) {
+        bhi_stream_wants_pump(&stream->core); /* it may have waited for that memory */
     }
 }
 
 void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     struct bhi_core_worker *core = &worker->core;
+    if (core->departed) {
+        obituary->line[0] = 0; /* it has been said */
+        bury_departed(worker);
+        return;
+    }
     char message[512];
     struct bhi_death death = judge_death(worker, message);
     const bool was_running = bhi_worker_served(worker), bound = core->stream;
@@ -336,18 +346,13 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
         death.excused = true;
     }
     bhi_list_remove(&worker->link);
-    if (!core->departed) {
-        count_death(worker, was_running ? death.outcome.status : death.why.status);
-    }
+    count_death(worker, was_running ? death.outcome.status : death.why.status);
     bhi_worker_makes_lost(worker);
     bhi_pool_worker_died(worker);
     if (stream) {
         bhi_stream_ref(stream);
     }
     const bool blamed = bhi_core_worker_died(core, &death);
-    if (core->departed) {
-        pump_all(worker->context); /* what waited for memory that it wrote (C3) */
-    }
     if (stream && stream->core.state == BHI_STREAM_WANTING) {
         bhi_placement_leave(stream);
     }
@@ -356,9 +361,6 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
         charge_tenant(stream, late_ns);
     }
     write_obituary(worker, left_by ? left_by : stream, &death, blamed, obituary);
-    if (core->departed) {
-        obituary->line[0] = 0; /* it has been said */
-    }
     if (bound) {
         bhi_worker_release(worker); /* the stream's reference */
     }

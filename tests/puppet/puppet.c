@@ -372,7 +372,7 @@ void puppet_end_process(struct bhi_worker *worker, int code_kind, int status) {
 
 void puppet_bury(struct bhi_worker *worker) {
     bh_context *context = worker->context;
-    puppet.obituary = (struct bhi_obituary){0};
+    puppet.obituary = (struct bhi_obituary){.line = "unwritten"};
     bhi_context_lock(context);
     bhi_worker_died(worker, &puppet.obituary);
     bhi_context_pump_unlock(context);
