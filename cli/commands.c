@@ -334,7 +334,11 @@ static const struct bhi_section judge_sections[] = {
      "is reported. On a device without timestamps the times are the host's, of warm batches."},
     {"The reference",
      "It is run before any candidate, twice with each input. If it fails, computes different bytes "
-     "with the same inputs, or computes a NaN of which TASK says nothing, no candidate is judged."},
+     "with the same inputs, or computes a NaN of which TASK says nothing, no candidate is judged. "
+     "If "
+     "zeros, a constant, a copy of an input or the result of another seed would pass, TASK is "
+     "weak: "
+     "the report says so, and --strict refuses it."},
     {"Many candidates",
      "With --state, DIR/judge.jsonl gets a line for each verdict as soon as it is known. --resume "
      "judges the candidates that have no verdict there, and those whose files have changed since. "
@@ -361,7 +365,11 @@ static const struct bhi_section judge_sections[] = {
                     "  130  cancelled by SIGINT (SIGTERM: 143)"},
     {"JSON",
      "task, file, device, seeds, hidden_seeds, fixed_inputs (each run of a size has the same: a "
-     "kernel that only stores the results is CORRECT, too), correct (how many are), candidates: "
+     "kernel that only stores the results is CORRECT, too), weak (for each output that a kernel "
+     "which "
+     "computes nothing has right: output, passes (zeros, constant, input, seed: what is right for "
+     "another seed), input (null: it copies none), size (null: each)), correct (how many are), "
+     "candidates: "
      "for each file, verdict, reason and subject (of a failure; null: nothing more is known), "
      "message, blame (none, suspected, certain), runs (that ended READY), "
      "deterministic (null: "

@@ -237,6 +237,7 @@ static int open_judge(struct judge *judge) {
         }
     }
     judge->options.device = bhi_args_value(args, BHI_JUDGE_DEVICE);
+    judge->options.strict = bhi_args_has(args, BHI_JUDGE_STRICT);
     judge->options.log = bhi_args_has(args, BHI_JUDGE_VERBOSE) ? bhi_session_log : NULL;
     if (exit_status == BHI_EXIT_READY && judge->options.device &&
         !strcmp(judge->options.device, "any")) { /* each stream would be on another one */
@@ -475,6 +476,8 @@ static int report(const struct judge *judge) {
     struct bhi_judge_report report = {
         .task = &judge->judge->task,
         .task_path = judge->args->operands[0],
+        .weak = judge->judge->weak,
+        .weak_count = judge->judge->weak_count,
         .hidden_seeds = judge->judge->seeds,
         .hidden_count = judge->judge->seed_count,
         .candidates = judge->candidates,

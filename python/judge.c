@@ -109,6 +109,7 @@ static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
         {"guard_cost", offsetof(bh_judge_options, guard_cost), BHI_PY_BOOL},
         {"timed_runs", offsetof(bh_judge_options, timed_runs), BHI_PY_U32},
         {"slower_than", offsetof(bh_judge_options, slower_than), BHI_PY_F64},
+        {"strict", offsetof(bh_judge_options, strict), BHI_PY_BOOL},
     };
     struct judge *self = (struct judge *)object;
     PyObject *values, *seeds;
@@ -303,6 +304,22 @@ static PyObject *get_fixed_inputs(PyObject *object, void *unused) {
     return fixed;
 }
 
+static PyObject *get_weak(PyObject *object, void *unused) {
+    struct judge *self = (struct judge *)object;
+    PyObject *list = PyList_New(0);
+    char text[512];
+    (void)unused;
+    if (!list || !enter(self)) {
+        Py_XDECREF(list);
+        return NULL;
+    }
+    for (size_t i = 0; list && bh_judge_weakness(self->judge, i, text, sizeof text); i++) {
+        bhi_py_append(&list, bhi_py_text(text));
+    }
+    leave(self);
+    return list;
+}
+
 static PyObject *get_closed(PyObject *object, void *unused) {
     struct judge *self = (struct judge *)object;
     (void)unused;
@@ -324,6 +341,10 @@ static PyGetSetDef attributes[] = {
     {"fixed_inputs", get_fixed_inputs, NULL,
      "Whether each run of a size has the same inputs: a kernel that only stores the results is\n"
      "CORRECT, too.",
+     NULL},
+    {"weak", get_weak, NULL,
+     "What a kernel that computes nothing has right, a line for each output; empty before "
+     "`prepare`.",
      NULL},
     {"closed", get_closed, NULL, "Whether it was closed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

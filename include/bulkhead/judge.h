@@ -63,6 +63,8 @@ typedef struct bh_judge_options {
     bool all_processors;   /* where the driver runs kernels on processors, timed runs use all of
                               them; default false: all timed runs are on one, because ratios are
                               more exact there */
+    bool strict;           /* bh_judge_prepare refuses a task that is weak, or whose inputs are the
+                              same in each run: see bh_judge_weakness; default false */
 } bh_judge_options;
 
 /* Reads and checks a task. Starts nothing: files that the task names are not opened yet. Nothing of
@@ -82,7 +84,8 @@ BH_API BH_MUST_USE bh_status bh_judge_create(const bh_judge_options *options, bh
  * if it was done before, or
  *   BH_INVALID_ARGUMENT  the reference cannot judge: it fails, is not deterministic, or computes a
  *                        NaN of which the task says nothing. The detail says which, and where; its
- *                        cause is the status with which it failed
+ *                        cause is the status with which it failed. With bh_judge_options.strict
+ *                        also: the task is weak
  *   BH_LOAD_FAILED       a file that the task names cannot be read, or is not of its type and shape
  *   BH_CANCELLED         bh_judge_cancel was called
  *   a status of class ENVIRON: the machine cannot do it */
@@ -225,6 +228,12 @@ BH_API const char *bh_judge_name(bh_judge *judge);
  * generators that know one value. Then a kernel that only stores the results is CORRECT, too
  * (docs/judge.md). */
 BH_API bool bh_judge_fixed_inputs(bh_judge *judge);
+
+/* Writes the task's weakness with that index, in one line: an output for which a kernel that computes
+ * nothing is right, such as "Y: zeros pass (n=65536)" (docs/judge.md). At most |size| bytes with a NUL;
+ * |text| may be NULL if |size| is 0. Returns the length of the whole text, like snprintf; 0 if there is
+ * none, or the reference has not run. Takes any judge, and NULL. */
+BH_API size_t bh_judge_weakness(bh_judge *judge, size_t index, char *text, size_t size);
 
 /* Writes the size with that index, such as "n=64, m=3": at most |size| bytes with a NUL; |text| may
  * be NULL if |size| is 0. Returns the length of the whole text without its NUL, like snprintf; 0 if

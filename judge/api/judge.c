@@ -335,6 +335,22 @@ static bh_status run_reference(bh_judge *judge, bh_detail *detail) {
     return BH_INVALID_ARGUMENT;
 }
 
+/* With what the reference has computed: says whether candidates that compute nothing would be CORRECT. */
+static bh_status find_weaknesses(bh_judge *judge, bh_detail *detail) {
+    char text[BHI_WEAKNESS_TEXT] = "the inputs are the same in each run";
+    if (!bhi_weaknesses_find(&judge->task, &judge->court.trials, judge->weak, &judge->weak_count)) {
+        return BHI_FAIL(detail, "bh_judge_prepare", BH_REASON_MEMORY);
+    }
+    if (judge->weak_count) {
+        (void)bhi_weakness_text(&judge->task, &judge->weak[0], text);
+    }
+    const bool is_weak = judge->weak_count || bhi_task_is_storable(&judge->task);
+    return judge->options.strict && is_weak
+               ? BHI_FAIL(detail, "", BH_REASON_TASK, judge->place, .status = BH_INVALID_ARGUMENT,
+                          .text = BHI_SAY("%.300s: the task is weak: %.500s", judge->place, text))
+               : BH_OK;
+}
+
 static bh_status prepare(bh_judge *judge, const char *call, bh_detail *detail) {
     bh_status status = BH_OK;
     pthread_mutex_lock(&judge->lock);
@@ -346,7 +362,8 @@ static bh_status prepare(bh_judge *judge, const char *call, bh_detail *detail) {
             (void)((status = make_trials(judge, detail)) != BH_OK ||
                    (status = open_context(judge, detail)) != BH_OK ||
                    (status = find_device(judge, detail)) != BH_OK ||
-                   (status = run_reference(judge, detail)) != BH_OK);
+                   (status = run_reference(judge, detail)) != BH_OK ||
+                   (status = find_weaknesses(judge, detail)) != BH_OK);
         }
         pthread_mutex_lock(&judge->lock);
         judge->ready |= status == BH_OK;
@@ -580,4 +597,18 @@ BH_API const char *bh_judge_name(bh_judge *judge) {
 
 BH_API bool bh_judge_fixed_inputs(bh_judge *judge) {
     return is_judge(judge) && bhi_task_is_storable(&judge->task);
+}
+
+BH_API size_t bh_judge_weakness(bh_judge *judge, size_t index, char *text, size_t size) {
+    char whole[BHI_WEAKNESS_TEXT] = "";
+    if (is_judge(judge)) {
+        pthread_mutex_lock(&judge->lock);
+        const bool known = judge->ready && index < judge->weak_count;
+        pthread_mutex_unlock(&judge->lock);
+        if (known) {
+            (void)bhi_weakness_text(&judge->task, &judge->weak[index], whole);
+        }
+    }
+    const int length = snprintf(text, size, "%s", whole);
+    return length < 0 ? 0 : (size_t)length;
 }

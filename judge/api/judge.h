@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "judge/check/trial.h"
+#include "judge/check/weak.h"
 #include "judge/time/measure.h"
 #include "tool/device_choice.h"
 
@@ -30,6 +31,8 @@ struct bh_judge {
     bh_judge_options options; /* without what they point to */
     struct bhi_task task;
     struct bhi_court court;
+    struct bhi_weakness weak[BHI_TASK_ARRAYS]; /* found when the reference has run */
+    size_t weak_count;
     bool timing; /* |timer| is open */
     struct bhi_timekeeper timer;
     bh_buffer *pin; /* an object of the context: while it lives, no other context has its address */

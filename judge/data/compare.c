@@ -62,6 +62,10 @@ static __int128 order_of(bh_dtype dtype, uint64_t bits) {
     return bits & sign ? -magnitude : magnitude;
 }
 
+double bhi_element_value(bh_dtype dtype, uint64_t bits) {
+    return is_float(dtype) ? real_of(dtype, bits) : (double)order_of(dtype, bits);
+}
+
 uint64_t bhi_ulp_between(bh_dtype dtype, uint64_t a, uint64_t b) {
     if (is_nan(dtype, a) || is_nan(dtype, b)) {
         return UINT64_MAX;

@@ -46,6 +46,9 @@ bool bhi_find_nan(bh_dtype dtype, uint64_t count, const void *elements, uint64_t
 /* The steps between two elements; UINT64_MAX if one is NaN. Both zeros are one number. */
 uint64_t bhi_ulp_between(bh_dtype dtype, uint64_t a, uint64_t b);
 
+/* The value of an element, rounded to a double. */
+double bhi_element_value(bh_dtype dtype, uint64_t bits);
+
 /* Writes the element with |bits| so that reading the text gives the same bits; of a NaN and a bool
  * the word. Returns |out|. */
 const char *bhi_element_text(bh_dtype dtype, uint64_t bits, char out[BHI_ELEMENT_TEXT]);

@@ -93,6 +93,10 @@ static void put_facts(struct bhi_page *page, const struct bhi_judge_report *repo
                       "the same in each run: a kernel that only stores the results is CORRECT, "
                       "too");
     }
+    for (size_t i = 0; i < report->weak_count; i++) {
+        char weak[BHI_WEAKNESS_TEXT];
+        bhi_page_fact(page, "Weak", bhi_weakness_text(task, &report->weak[i], weak));
+    }
     bhi_page_facts_end(page);
 }
 

@@ -18,6 +18,26 @@ static json_t *size_of(const struct bhi_task *task, size_t size) {
     return object;
 }
 
+static json_t *weaknesses_of(const struct bhi_judge_report *report) {
+    static const char *const tricks[] = {[BHI_TRICK_ZEROS] = "zeros",
+                                         [BHI_TRICK_CONSTANT] = "constant",
+                                         [BHI_TRICK_INPUT] = "input",
+                                         [BHI_TRICK_SEED] = "seed"};
+    const struct bhi_task *task = report->task;
+    json_t *array = json_array();
+    for (size_t i = 0; i < report->weak_count; i++) {
+        const struct bhi_weakness *weak = &report->weak[i];
+        const bool copies = weak->trick == BHI_TRICK_INPUT;
+        json_array_append_new(
+            array, BHI_JSON({"output", bhi_json_text(task->arrays[weak->output].place)},
+                            {"passes", json_string(tricks[weak->trick])},
+                            {"input",
+                             copies ? bhi_json_text(task->arrays[weak->input].place) : json_null()},
+                            {"size", weak->everywhere ? json_null() : size_of(task, weak->size)}));
+    }
+    return array;
+}
+
 /* Where and how its output is wrong. */
 static json_t *wrong_of(const bh_judgement *of) {
     if (of->verdict != BH_JUDGE_WRONG) {
@@ -98,7 +118,7 @@ void bhi_judge_print_json(const struct bhi_judge_report *report) {
                  {"seeds", seeds_of(task->seeds, task->seed_count)},
                  {"hidden_seeds", seeds_of(report->hidden_seeds, report->hidden_count)},
                  {"fixed_inputs", json_boolean(bhi_task_is_storable(task))},
-                 {"correct", bhi_json_number(report->correct)},
+                 {"weak", weaknesses_of(report)}, {"correct", bhi_json_number(report->correct)},
                  {"flushed_bytes", report->timed ? bhi_json_number(report->flushed) : json_null()},
                  {"candidates", candidates});
     bhi_json_print(object);

@@ -5,11 +5,14 @@
 #include <jansson.h>
 
 #include "judge/check/candidate.h"
+#include "judge/check/weak.h"
 #include "tool/report/page.h"
 
 struct bhi_judge_report {
     const struct bhi_task *task;
     const char *task_path;
+    const struct bhi_weakness *weak; /* of the task */
+    size_t weak_count;
     const uint64_t *hidden_seeds;
     size_t hidden_count;
     const struct bhi_candidate *candidates;

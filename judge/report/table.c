@@ -134,4 +134,8 @@ void bhi_judge_print_table(const struct bhi_judge_report *report) {
     if (bhi_task_is_storable(report->task)) {
         printf("same inputs in each run: a kernel that only stores the results is CORRECT, too\n");
     }
+    for (size_t i = 0; i < report->weak_count; i++) {
+        char text[BHI_WEAKNESS_TEXT];
+        printf("weak task: %s\n", bhi_weakness_text(report->task, &report->weak[i], text));
+    }
 }

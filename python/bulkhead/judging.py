@@ -206,6 +206,8 @@ class Report:
     fixed_inputs: bool = False
     """Whether each run of a size had the same inputs: a kernel that only stores the results is
     CORRECT, too (docs/judge.md)."""
+    weak: tuple[str, ...] = ()
+    """The outputs that a kernel which computes nothing has right, a line for each (docs/judge.md)."""
 
     @property
     def correct(self) -> tuple[Judgement, ...]:
@@ -256,6 +258,7 @@ class Report:
                 lines += [f" {one.name} ".center(_WIDTH, "-"), one.message or one.verdict]
         if self.fixed_inputs:
             lines += ["-" * _WIDTH, _FIXED]
+        lines += [f"weak task: {one}" for one in self.weak]
         wrong = len(self) - len(self.correct)
         seeds = ", ".join(map(str, self.seeds))
         end = f" {len(self.correct)} correct" + (f", {wrong} not" if wrong else "")
@@ -355,9 +358,11 @@ class Judge(_native.Judge, Scoped):
         guard_cost: bool = False,
         timed_runs: int | None = None,
         slower_than: float | None = None,
+        strict: bool = False,
     ) -> None:
         self._number = 0
         times = {
+            "strict": strict,
             "timed": time,
             "warm": warm,
             "all_processors": all_processors,
@@ -422,6 +427,7 @@ def judge(
     guard_cost: bool = False,
     timed_runs: int | None = None,
     slower_than: float | None = None,
+    strict: bool = False,
     each: Callable[[Judgement], object] | None = None,
 ) -> Report:
     """Say which kernels compute what a task wants; nobody needs to trust them.
@@ -440,7 +446,8 @@ def judge(
     `guard_cost` compares with runs without the guard. A candidate that surely takes more than
     `slower_than` times as long as the reference is SLOWER.
 
-    A candidate that crashes or hangs is judged like any other. A task that is wrong raises
+    `strict` refuses a task that is weak (`Report.weak`), or whose inputs never vary. A candidate
+    that crashes or hangs is judged like any other. A task that is wrong raises
     `InvalidArgument`, which names the field.
 
     >>> print(bh.judge(task, SQUARE, seed=42)[0])
@@ -459,10 +466,11 @@ def judge(
         guard_cost=guard_cost,
         timed_runs=timed_runs,
         slower_than=slower_than,
+        strict=strict,
     ) as court:
         court.prepare()
         for name, source in given:
             judgements.append(court.run(source, name=name, language=language))
             if each is not None:
                 each(judgements[-1])
-        return Report(court.task, court.seeds, tuple(judgements), court.fixed_inputs)
+        return Report(court.task, court.seeds, tuple(judgements), court.fixed_inputs, tuple(court.weak))

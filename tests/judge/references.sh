@@ -53,6 +53,17 @@ expect_status 1
 if grep -qF "$same" .stdout page.html; then fail "an input varies"; else passed=$((passed + 1)); fi
 cli judge mixed.json right.comp --json
 expect_json '.fixed_inputs == false'
+task weak.json '.out.Z.abs = 100'
+cli judge weak.json right.comp stored.comp --html weak.html
+expect_stdout 'weak task: Z: zeros pass (at each size)'
+if grep -qF "zeros pass (at each size)" weak.html; then passed=$((passed + 1)); else fail "the page does not say it"; fi
+cli judge weak.json right.comp --json
+expect_status 0
+expect_json '.weak == [{"output": "Z", "passes": "zeros", "input": null, "size": null}]'
+refuses "weak.json: the task is weak: Z: zeros pass (at each size)" judge weak.json right.comp --strict
+refuses "files.json: the task is weak: the inputs are the same in each run" judge files.json right.comp --strict
+cli judge mixed.json right.comp --strict
+expect_status 0
 task wrong.json "$files | .reference.files.Z = \"short.npy\""
 refuses "wrong.json:$(grep -n '"Z": "short.npy"' wrong.json | cut -d: -f1): \"reference\" \"files\" \"Z\": short.npy: its type or shape is not the one in the task" judge wrong.json right.comp
 task wrong.json "$files | .in.X.fill.file = \"nowhere.npy\""

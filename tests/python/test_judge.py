@@ -112,6 +112,17 @@ def test_inputs_that_never_vary():
         assert same.fixed_inputs and not varied.fixed_inputs
 
 
+def test_a_weak_task():
+    task = squares()
+    task["in"]["X"]["fill"] = {"integers": [1, 9]}
+    task["out"]["Y"] |= {"abs": 100}
+    report = bh.judge(task, SQUARE)
+    assert report.weak == ("Y: zeros pass (n=1000)",)
+    assert "weak task: Y: zeros pass (n=1000)" in str(report).splitlines()
+    with pytest.raises(bh.InvalidArgument, match="the task is weak: Y: zeros pass"):
+        bh.judge(task, SQUARE, strict=True)
+
+
 def test_times():
     given = {"right": SQUARE, "wrong": WRONG}
     report = bh.judge(squares(), given, seed=1, time=True, warm=True, timed_runs=5)

@@ -1,0 +1,224 @@
+#include "judge/check/weak.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/format.h"
+#include "formats/dtype.h"
+
+enum { SAMPLE = 4096 }; /* elements that are compared first: most tricks end there */
+
+/* A trick with one output. */
+struct attempt {
+    const struct bhi_task *task;
+    const struct bhi_trials *trials;
+    enum bhi_trick trick;
+    uint32_t output, input;
+    void *room; /* for the largest output; owned */
+};
+
+/* How it ends at one size. */
+enum result { FAILS, PASSES, IS_EXACT /* it stores the very bytes */ };
+
+static bool is_right(const struct bhi_task_array *array, uint64_t count, const void *expected,
+                     const void *got) {
+    struct bhi_difference difference;
+    bhi_compare(array->dtype, count < SAMPLE ? count : SAMPLE, expected, got, &array->tolerance,
+                &difference);
+    if (!difference.wrong && count > SAMPLE) {
+        bhi_compare(array->dtype, count, expected, got, &array->tolerance, &difference);
+    }
+    return !difference.wrong;
+}
+
+/* -- what is stored -------------------------------------------------------------------------- */
+
+/* Halfway from the least to the greatest of what is expected at a size. Returns false if there are not two
+ * numbers. */
+static bool find_constant(const struct attempt *attempt, size_t size, double *out) {
+    const bh_dtype dtype = attempt->task->arrays[attempt->output].dtype;
+    const uint32_t width = bhi_dtype_size(dtype);
+    double least = INFINITY, greatest = -INFINITY;
+    uint64_t count = 0;
+    for (size_t i = 0; i < attempt->trials->count; i++) {
+        const struct bhi_trial_array *array = &attempt->trials->list[i].arrays[attempt->output];
+        for (uint64_t k = 0; k < array->count && attempt->trials->list[i].size == size; k++) {
+            uint64_t bits = 0;
+            memcpy(&bits, (const uint8_t *)array->expected + k * width, width);
+            const double value = bhi_element_value(dtype, bits);
+            if (isfinite(value)) {
+                least = fmin(least, value);
+                greatest = fmax(greatest, value);
+                count++;
+            }
+        }
+    }
+    *out = least + (greatest - least) / 2;
+    return count > 1 && isfinite(*out);
+}
+
+/* What the trick stores in the trial; |first| is the size's first. NULL: there is nothing. */
+static const void *stored(const struct attempt *attempt, const struct bhi_trial *trial,
+                          const struct bhi_trial *first) {
+    const struct bhi_trial_array *in = &trial->arrays[attempt->input],
+                                 *out = &trial->arrays[attempt->output];
+    switch (attempt->trick) {
+    case BHI_TRICK_ZEROS:
+    case BHI_TRICK_CONSTANT:
+        return attempt->room;
+    case BHI_TRICK_INPUT:
+        return in->count == out->count ? in->before : NULL;
+    case BHI_TRICK_SEED:
+        break;
+    }
+    return first->arrays[attempt->output].expected;
+}
+
+/* Makes what is stored at each seed. Returns false if there is nothing. */
+static bool fill(const struct attempt *attempt, size_t size, uint64_t count) {
+    const bh_dtype dtype = attempt->task->arrays[attempt->output].dtype;
+    struct bhi_filler filler = {.kind = BHI_FILLER_UNIFORM};
+    const struct bhi_filler_place place = {.seed = 0};
+    if (attempt->trick == BHI_TRICK_ZEROS) {
+        memset(attempt->room, 0, count * bhi_dtype_size(dtype));
+        return true;
+    }
+    if (attempt->trick != BHI_TRICK_CONSTANT) {
+        return true;
+    }
+    if (!find_constant(attempt, size, &filler.low)) {
+        return false;
+    }
+    filler.high = filler.low;
+    bhi_filler_fill(&filler, place, dtype, count, attempt->room);
+    return true;
+}
+
+/* -- whether it passes ----------------------------------------------------------------------- */
+
+static enum result try_size(const struct attempt *attempt, size_t size) {
+    const struct bhi_task_array *array = &attempt->task->arrays[attempt->output];
+    const struct bhi_trial *first = NULL;
+    bool is_exact = true;
+    size_t others = 0;
+    for (size_t i = 0; i < attempt->trials->count; i++) {
+        const struct bhi_trial *trial = &attempt->trials->list[i];
+        const struct bhi_trial_array *in = &trial->arrays[attempt->output];
+        if (trial->size != size) {
+            continue;
+        }
+        if (!first && !fill(attempt, size, in->count)) {
+            return FAILS;
+        }
+        others += !!first;
+        first = first ? first : trial;
+        const void *got = stored(attempt, trial, first);
+        if (!got || !is_right(array, in->count, in->expected, got)) {
+            return FAILS;
+        }
+        is_exact = is_exact && !memcmp(in->expected, got, in->form.bytes);
+    }
+    return attempt->trick == BHI_TRICK_SEED && !others ? FAILS : is_exact ? IS_EXACT : PASSES;
+}
+
+/* Returns whether the trick passes at some size although it stores something else than the reference does,
+ * or at all sizes. But a kernel that copies an input has computed what a copy is to be. */
+static bool try_sizes(const struct attempt *attempt, struct bhi_weakness *out) {
+    size_t passed = 0, exact = 0;
+    *out = (struct bhi_weakness){
+        .trick = attempt->trick, .output = attempt->output, .input = attempt->input};
+    for (size_t size = attempt->task->size_count; size-- > 0;) {
+        const enum result result = try_size(attempt, size);
+        passed += result != FAILS;
+        exact += result == IS_EXACT;
+        if (result == PASSES) {
+            out->size = size;
+        }
+    }
+    out->everywhere = passed == attempt->task->size_count;
+    const bool copies = attempt->trick == BHI_TRICK_INPUT &&
+                        attempt->task->arrays[attempt->input].role == BHI_TASK_IN;
+    return passed > exact || (out->everywhere && !copies);
+}
+
+/* Is it a trick with that input? Those without one are tried once. */
+static bool applies(const struct attempt *attempt) {
+    const struct bhi_task_array *in = &attempt->task->arrays[attempt->input];
+    switch (attempt->trick) {
+    case BHI_TRICK_ZEROS:
+    case BHI_TRICK_CONSTANT:
+        return attempt->input == 0;
+    case BHI_TRICK_INPUT:
+        return in->role != BHI_TASK_OUT &&
+               in->dtype == attempt->task->arrays[attempt->output].dtype;
+    case BHI_TRICK_SEED:
+        break;
+    }
+    return attempt->input == 0;
+}
+
+static bool try_output(struct attempt *attempt, struct bhi_weakness *out) {
+    for (int trick = BHI_TRICK_ZEROS; trick <= BHI_TRICK_SEED; trick++) {
+        for (uint32_t input = 0; input < attempt->task->array_count; input++) {
+            attempt->trick = (enum bhi_trick)trick;
+            attempt->input = input;
+            if (applies(attempt) && try_sizes(attempt, out)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool bhi_weaknesses_find(const struct bhi_task *task, const struct bhi_trials *trials,
+                         struct bhi_weakness out[BHI_TASK_ARRAYS], size_t *out_count) {
+    struct attempt attempt = {.task = task, .trials = trials};
+    uint64_t capacity = 0;
+    *out_count = 0;
+    if (bhi_task_is_storable(task)) {
+        return true;
+    }
+    for (size_t i = 0; i < trials->count; i++) {
+        for (size_t k = 0; k < task->array_count; k++) {
+            const uint64_t bytes = trials->list[i].arrays[k].form.bytes;
+            capacity = bytes > capacity ? bytes : capacity;
+        }
+    }
+    if (!(attempt.room = malloc(capacity))) {
+        return false;
+    }
+    for (uint32_t i = 0; i < task->array_count; i++) {
+        attempt.output = i;
+        if (task->arrays[i].role != BHI_TASK_IN && try_output(&attempt, &out[*out_count])) {
+            ++*out_count;
+        }
+    }
+    free(attempt.room);
+    return true;
+}
+
+const char *bhi_weakness_text(const struct bhi_task *task, const struct bhi_weakness *weakness,
+                              char out[BHI_WEAKNESS_TEXT]) {
+    char size[BHI_SIZE_TEXT], what[160];
+    switch (weakness->trick) {
+    case BHI_TRICK_ZEROS:
+        bhi_format(what, sizeof what, "zeros pass");
+        break;
+    case BHI_TRICK_CONSTANT:
+        bhi_format(what, sizeof what, "one constant passes");
+        break;
+    case BHI_TRICK_INPUT:
+        bhi_format(what, sizeof what, "a copy of %.60s passes",
+                   task->arrays[weakness->input].place);
+        break;
+    case BHI_TRICK_SEED:
+        bhi_format(what, sizeof what, "the result of another seed passes");
+        break;
+    }
+    bhi_format(out, BHI_WEAKNESS_TEXT, "%.60s: %s (%s)", task->arrays[weakness->output].place, what,
+               weakness->everywhere && task->size_count > 1
+                   ? "at each size"
+                   : bhi_task_size_text(task, weakness->size, size));
+    return out;
+}

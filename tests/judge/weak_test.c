@@ -1,0 +1,160 @@
+/* Which tasks are weak: a kernel that computes nothing would be right. */
+#include "judge/check/weak.h"
+
+#include "harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct bhi_task task;
+static struct bhi_trials trials;
+static struct bhi_weakness weak[BHI_TASK_ARRAYS];
+static size_t count;
+
+/* Makes the trials of a task from X, and Y for "inout", to Z, with two seeds. */
+static void make(const char *sizes, const char *x, const char *z) {
+    char text[1024];
+    struct bhi_complaint complaint;
+    const uint64_t hidden = 9;
+    bhi_trials_free(&task, &trials);
+    bhi_task_free(&task);
+    snprintf(text, sizeof text,
+             "{`sizes`: %s, `in`: {`X`: {`dtype`: `f32`, `shape`: [`n`], `fill`: %s}},"
+             " `out`: {`Z`: {`dtype`: `f32`, `shape`: [`n`]%s}}, `groups`: [1],"
+             " `reference`: {`kernel`: `x.comp`}}",
+             sizes, x, z);
+    if (!bhi_task_parse("t.json", "", bht_quoted(text), &task, &complaint) ||
+        !bhi_trials_make(&task, &hidden, 1, &trials, &complaint)) {
+        BHT_FAIL("%s", complaint.text);
+    }
+}
+
+/* The reference's part: Z[i] of a trial. */
+static void expect_each(float (*of)(const struct bhi_trial *, const float *x, uint64_t i)) {
+    for (size_t i = 0; i < trials.count; i++) {
+        struct bhi_trial *trial = &trials.list[i];
+        struct bhi_trial_array *out = &trial->arrays[1];
+        float *z = malloc(out->form.bytes);
+        BHT_TRUE(z != NULL);
+        for (uint64_t k = 0; k < out->count; k++) {
+            z[k] = of(trial, trial->arrays[0].before, k);
+        }
+        out->expected = z;
+    }
+    BHT_TRUE(bhi_weaknesses_find(&task, &trials, weak, &count));
+}
+
+static float twice(const struct bhi_trial *trial, const float *x, uint64_t i) {
+    (void)trial;
+    return 2 * x[i];
+}
+
+static float copied(const struct bhi_trial *trial, const float *x, uint64_t i) {
+    (void)trial;
+    return x[i];
+}
+
+static float share(const struct bhi_trial *trial, const float *x, uint64_t i) {
+    static float sum;
+    sum = i ? sum : 0;
+    for (uint64_t k = 0; k < trial->arrays[0].count && !i; k++) {
+        sum += x[k];
+    }
+    return x[i] / sum;
+}
+
+static float ramp(const struct bhi_trial *trial, const float *x, uint64_t i) {
+    (void)trial;
+    (void)x;
+    return (float)i;
+}
+
+static float nothing(const struct bhi_trial *trial, const float *x, uint64_t i) {
+    (void)trial;
+    (void)x;
+    (void)i;
+    return 0;
+}
+
+static void expect_one(const char *text) {
+    char got[BHI_WEAKNESS_TEXT];
+    BHT_EQ(count, 1);
+    BHT_STR_EQ(bhi_weakness_text(&task, &weak[0], got), text);
+}
+
+TEST(results_that_vary_are_strong) {
+    make("[{`n`: 5}, {`n`: 9000}]", "`normal`", ", `abs`: 1e-6, `rel`: 1e-5");
+    expect_each(twice);
+    BHT_EQ(count, 0);
+}
+
+TEST(zeros_pass_where_the_tolerance_exceeds_the_results) {
+    make("[{`n`: 3}, {`n`: 9000}, {`n`: 8000}]", "`uniform`", ", `abs`: 1e-2");
+    expect_each(share);
+    expect_one("Z: zeros pass (n=9000)");
+    make("[{`n`: 9000}]", "`uniform`", ", `abs`: 1e-2");
+    expect_each(share);
+    expect_one("Z: zeros pass (n=9000)");
+    make("[{`n`: 9000}, {`n`: 9001}]", "`uniform`", ", `abs`: 1e-2");
+    expect_each(share);
+    expect_one("Z: zeros pass (at each size)");
+}
+
+/* The first 4,096 elements are compared before the others. */
+TEST(zeros_that_are_wrong_in_the_last_element_fail) {
+    make("[{`n`: 9000}]", "`uniform`", ", `abs`: 1e-2");
+    expect_each(share);
+    ((float *)trials.list[1].arrays[1].expected)[8999] = 1;
+    BHT_TRUE(bhi_weaknesses_find(&task, &trials, weak, &count));
+    BHT_EQ(count, 0);
+}
+
+TEST(a_constant_passes_where_the_results_hardly_differ) {
+    make("[{`n`: 50}]", "{`uniform`: [10, 10.5]}", ", `abs`: 0.6");
+    expect_each(twice);
+    expect_one("Z: one constant passes (n=50)");
+    make("[{`n`: 50}]", "{`uniform`: [10, 10.5]}", ", `abs`: 0.4");
+    expect_each(twice);
+    BHT_EQ(count, 0);
+}
+
+TEST(a_copy_of_an_input_passes_where_it_is_near) {
+    make("[{`n`: 50}]", "`normal`", ", `rel`: 1");
+    expect_each(twice);
+    expect_one("Z: zeros pass (n=50)");
+    make("[{`n`: 50}]", "`normal`", ", `rel`: 0.6");
+    expect_each(twice);
+    expect_one("Z: a copy of X passes (n=50)");
+}
+
+TEST(a_kernel_that_is_to_copy_may) {
+    make("[{`n`: 50}]", "`normal`", "");
+    expect_each(copied);
+    BHT_EQ(count, 0);
+}
+
+TEST(results_of_another_seed_pass_where_no_input_counts) {
+    make("[{`n`: 5}, {`n`: 50}]", "`normal`", "");
+    expect_each(ramp);
+    expect_one("Z: the result of another seed passes (at each size)");
+}
+
+/* A softmax of one element is 1. */
+TEST(a_size_with_one_result_is_no_weakness) {
+    make("[{`n`: 1}, {`n`: 50}]", "{`uniform`: [1, 2]}", ", `rel`: 1e-3");
+    expect_each(share);
+    BHT_EQ(count, 0);
+}
+
+TEST(zeros_that_are_right_at_each_size_are_a_weakness) {
+    make("[{`n`: 5}, {`n`: 50}]", "`normal`", "");
+    expect_each(nothing);
+    expect_one("Z: zeros pass (at each size)");
+}
+
+TEST(a_task_without_chance_is_said_to_be_one_elsewhere) {
+    make("[{`n`: 5}]", "{`uniform`: [2, 2]}", "");
+    expect_each(twice);
+    BHT_EQ(count, 0);
+}
