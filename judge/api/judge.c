@@ -305,8 +305,9 @@ static bh_status find_device(bh_judge *judge, bh_detail *detail) {
 static bh_status make_trials(bh_judge *judge, bh_detail *detail) {
     struct bhi_complaint complaint;
     bhi_trials_free(&judge->task, &judge->court.trials); /* of an attempt that failed */
-    return bhi_trials_make(&judge->task, judge->seeds, judge->seed_count, &judge->court.trials,
-                           &complaint)
+    return bhi_task_draw_sizes(&judge->task, judge->seeds[0], &complaint) &&
+                   bhi_trials_make(&judge->task, judge->seeds, judge->seed_count,
+                                   &judge->court.trials, &complaint)
                ? BH_OK
                : BHI_FAIL(detail, "", BH_REASON_TASK, judge->place, .status = BH_LOAD_FAILED,
                           .text = complaint.text);

@@ -59,7 +59,8 @@ static const char *describe(const struct bhi_task *task, const struct bhi_trial 
                    bhi_task_size_text(task, trial->size, size));
         return out;
     }
-    bhi_format(out, BHI_SIZE_TEXT + 64, "%s, %sseed %" PRIu64,
+    bhi_format(out, BHI_SIZE_TEXT + 64, "%s%s, %sseed %" PRIu64,
+               task->sizes[trial->size].hidden ? "hidden size " : "",
                bhi_task_size_text(task, trial->size, size), trial->hidden ? "hidden " : "",
                trial->seed);
     return out;

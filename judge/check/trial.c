@@ -81,10 +81,16 @@ bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, 
     }
     for (size_t i = 0; i < task->size_count * seeds; i++) {
         const size_t seed = i % seeds;
+        /* Everybody knows what is to come out for the task's own seeds. */
+        const size_t first =
+            task->sizes[i / seeds].hidden && seeds > task->seed_count ? task->seed_count : 0;
+        if (seed < first) {
+            continue;
+        }
         struct bhi_trial *trial = &out->list[out->count++];
         trial->size = i / seeds;
         trial->hidden = seed >= task->seed_count;
-        trial->repeats = seed == 0;
+        trial->repeats = seed == first;
         if (!trial->hidden) {
             trial->seed = task->seeds[seed];
         } else if (seed - task->seed_count < hidden_count) {

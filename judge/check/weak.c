@@ -19,7 +19,7 @@ struct attempt {
 };
 
 /* How it ends at one size. */
-enum result { FAILS, PASSES, IS_EXACT /* it stores the very bytes */ };
+enum result { FAILS, SAYS_NOTHING, PASSES, IS_EXACT /* it stores the very bytes */ };
 
 static bool is_right(const struct bhi_task_array *array, uint64_t count, const void *expected,
                      const void *got) {
@@ -109,7 +109,7 @@ static enum result try_size(const struct attempt *attempt, size_t size) {
             continue;
         }
         if (!first && !fill(attempt, size, in->count)) {
-            return FAILS;
+            return SAYS_NOTHING;
         }
         others += !!first;
         first = first ? first : trial;
@@ -119,24 +119,27 @@ static enum result try_size(const struct attempt *attempt, size_t size) {
         }
         is_exact = is_exact && !memcmp(in->expected, got, in->form.bytes);
     }
-    return attempt->trick == BHI_TRICK_SEED && !others ? FAILS : is_exact ? IS_EXACT : PASSES;
+    return attempt->trick == BHI_TRICK_SEED && !others ? SAYS_NOTHING
+           : is_exact                                  ? IS_EXACT
+                                                       : PASSES;
 }
 
 /* Returns whether the trick passes at some size although it stores something else than the reference does,
  * or at all sizes. But a kernel that copies an input has computed what a copy is to be. */
 static bool try_sizes(const struct attempt *attempt, struct bhi_weakness *out) {
-    size_t passed = 0, exact = 0;
+    size_t failed = 0, passed = 0, exact = 0;
     *out = (struct bhi_weakness){
         .trick = attempt->trick, .output = attempt->output, .input = attempt->input};
     for (size_t size = attempt->task->size_count; size-- > 0;) {
         const enum result result = try_size(attempt, size);
-        passed += result != FAILS;
+        failed += result == FAILS;
+        passed += result >= PASSES;
         exact += result == IS_EXACT;
         if (result == PASSES) {
             out->size = size;
         }
     }
-    out->everywhere = passed == attempt->task->size_count;
+    out->everywhere = passed && !failed;
     const bool copies = attempt->trick == BHI_TRICK_INPUT &&
                         attempt->task->arrays[attempt->input].role == BHI_TASK_IN;
     return passed > exact || (out->everywhere && !copies);

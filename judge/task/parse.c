@@ -412,6 +412,88 @@ static bool take_sizes(struct parser *parser, const char *key, bool check_only) 
     return leave(parser);
 }
 
+/* Where no range is given: from the least that is written to the greatest. */
+static void span_sizes(struct bhi_task *task) {
+    for (size_t k = 0; k < task->parameter_count; k++) {
+        struct bhi_task_range *range = &task->ranges[k];
+        *range = (struct bhi_task_range){.low = UINT64_MAX, .step = 1};
+        for (size_t i = 0; i < task->size_count; i++) {
+            const uint64_t value = task->sizes[i].values[k];
+            range->low = value < range->low ? value : range->low;
+            range->high = value > range->high ? value : range->high;
+        }
+    }
+}
+
+static bool take_hidden_count(struct parser *parser, const json_t *value) {
+    const json_int_t count = json_integer_value(value);
+    const size_t room = BHI_TASK_SIZES - parser->task->size_count;
+    const size_t most = room < BHI_TASK_HIDDEN_SIZES ? room : BHI_TASK_HIDDEN_SIZES;
+    if (!json_is_integer(value) || count < 1 || (size_t)count > most) {
+        return refuse(parser, "it must be from 1 to %zu, or an object with a range for each name",
+                      most);
+    }
+    parser->task->hidden_count = (size_t)count;
+    return true;
+}
+
+/* [LOW, HIGH], [LOW, HIGH, STEP] */
+static bool take_range(struct parser *parser, const json_t *value, struct bhi_task_range *out) {
+    uint64_t numbers[3] = {0, 0, 1};
+    const size_t count = json_array_size(value);
+    bool good = count == 2 || count == 3;
+    for (size_t i = 0; i < count && good; i++) {
+        const json_t *number = json_array_get(value, i);
+        good = json_is_integer(number) && json_integer_value(number) > 0;
+        numbers[i] = (uint64_t)json_integer_value(number);
+    }
+    *out = (struct bhi_task_range){numbers[0], numbers[1], numbers[2]};
+    return (good && out->low <= out->high) ||
+           refuse(parser, "it must be [LEAST, GREATEST] or [LEAST, GREATEST, STEP], whole numbers "
+                          "from 1");
+}
+
+static bool take_hidden_ranges(struct parser *parser, const json_t *object) {
+    struct bhi_task *task = parser->task;
+    const char *name;
+    json_t *value;
+    task->hidden_count = 3;
+    json_object_foreach((json_t *)object, name, value) {
+        size_t k = 0;
+        while (k < task->parameter_count && strcmp(task->parameters[k], name) != 0) {
+            k++;
+        }
+        enter(parser, name);
+        if (k == task->parameter_count && strcmp(name, "count") != 0) {
+            return refuse(parser, "no size has this name");
+        }
+        if (!(k < task->parameter_count ? take_range(parser, value, &task->ranges[k])
+                                        : take_hidden_count(parser, value))) {
+            return false;
+        }
+        leave(parser);
+    }
+    return true;
+}
+
+/* How many sizes are drawn by the hidden seed, and from which ranges. */
+static bool take_hidden_sizes(struct parser *parser) {
+    struct bhi_task *task = parser->task;
+    const json_t *value = json_object_get(task->json, "hidden_sizes");
+    task->written_count = task->size_count;
+    if (!value) {
+        return true;
+    }
+    enter(parser, "hidden_sizes");
+    if (!task->parameter_count) {
+        return refuse(parser, "the sizes have no names");
+    }
+    span_sizes(task);
+    return (json_is_object(value) ? take_hidden_ranges(parser, value)
+                                  : take_hidden_count(parser, value)) &&
+           leave(parser);
+}
+
 static bool take_seeds(struct parser *parser) {
     struct bhi_task *task = parser->task;
     const json_t *seeds = json_object_get(task->json, "seeds");
@@ -709,6 +791,23 @@ static bool check_expressions(struct parser *parser, size_t size) {
     return true;
 }
 
+/* The hidden sizes are drawn later: whether the ends of their ranges are possible is checked now. */
+static bool check_ranges(struct parser *parser) {
+    struct bhi_task *task = parser->task;
+    bool good = true;
+    if (!task->hidden_count) {
+        return true;
+    }
+    for (int end = 0; end < 2 && good; end++) {
+        struct bhi_task_size *size = &task->sizes[task->size_count];
+        for (size_t k = 0; k < task->parameter_count; k++) {
+            size->values[k] = end ? task->ranges[k].high : task->ranges[k].low;
+        }
+        good = check_expressions(parser, task->size_count);
+    }
+    return good;
+}
+
 static bool take_name(struct parser *parser) {
     const json_t *value = json_object_get(parser->task->json, "name");
     const char *name = json_string_value(value);
@@ -722,9 +821,9 @@ static bool take_name(struct parser *parser) {
 }
 
 static bool take_all(struct parser *parser) {
-    static const char *const keys[] = {"name",       "sizes",     "check_sizes", "seeds",  "in",
-                                       "inout",      "out",       "push",        "groups", "bytes",
-                                       "operations", "reference", "limits",      NULL};
+    static const char *const keys[] = {
+        "name", "sizes",  "check_sizes", "hidden_sizes", "seeds",     "in",     "inout", "out",
+        "push", "groups", "bytes",       "operations",   "reference", "limits", NULL};
     struct bhi_task *task = parser->task;
     if (!bhi_reading_check_keys(&parser->reading, task->json, keys) || !take_name(parser) ||
         !take_sizes(parser, "sizes", false) || !take_sizes(parser, "check_sizes", true)) {
@@ -733,7 +832,7 @@ static bool take_all(struct parser *parser) {
     if (!task->size_count) {
         return refuse(parser, "there is no \"sizes\"");
     }
-    if (!take_seeds(parser) || !take_arrays(parser, BHI_TASK_IN) ||
+    if (!take_hidden_sizes(parser) || !take_seeds(parser) || !take_arrays(parser, BHI_TASK_IN) ||
         !take_arrays(parser, BHI_TASK_INOUT) || !take_arrays(parser, BHI_TASK_OUT)) {
         return false;
     }
@@ -751,7 +850,7 @@ static bool take_all(struct parser *parser) {
             return false;
         }
     }
-    return true;
+    return check_ranges(parser);
 }
 
 bool bhi_task_parse(const char *name, const char *folder, const char *text,

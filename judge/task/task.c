@@ -31,6 +31,78 @@ const char *bhi_task_size_text(const struct bhi_task *task, size_t size, char ou
     return out;
 }
 
+/* -- hidden sizes ---------------------------------------------------------------------------- */
+
+/* Counters of the generator that no array's content has (bhi_filler_fill). */
+static const uint32_t sizes_counter = UINT32_MAX;
+
+static bool is_prime(uint64_t number) {
+    for (uint64_t i = 2; i * i <= number; i++) {
+        if (number % i == 0) {
+            return false;
+        }
+    }
+    return number > 1;
+}
+
+/* Which of three kinds of sizes one is. */
+enum { PRIME, ODD, ANY, KINDS };
+
+static bool suits(uint64_t number, unsigned kind) {
+    static const uint64_t feasible = UINT64_C(1) << 32; /* to try all divisors */
+    return kind == PRIME ? number < feasible && is_prime(number) : kind == ODD ? number % 2 : true;
+}
+
+/* The first number that suits, from a random one on, around the range's end; that one if none does. */
+static uint64_t draw(const struct bhi_task_range *range, uint64_t random, unsigned kind) {
+    enum { TRIES = 2000 }; /* more than there are from one prime below 2^32 to the next */
+    const uint64_t count = (range->high - range->low) / range->step + 1;
+    for (uint64_t i = 0; i < TRIES && i < count; i++) {
+        const uint64_t number = range->low + (random % count + i) % count * range->step;
+        if (suits(number, kind)) {
+            return number;
+        }
+    }
+    return range->low + random % count * range->step;
+}
+
+static bool blame_size(const struct bhi_task *task, size_t size, struct bhi_complaint *complaint);
+
+/* Can everything be computed for it? */
+static bool check_size(const struct bhi_task *task, size_t size, struct bhi_complaint *complaint) {
+    static const uint32_t one[3] = {1, 1, 1};
+    struct bhi_array array;
+    uint32_t groups[3];
+    char *push = NULL;
+    bool good = true;
+    for (size_t i = 0; i < task->array_count && good; i++) {
+        good = bhi_task_shape(task, size, &task->arrays[i], &array, complaint);
+    }
+    good = good && bhi_task_groups_for(task, size, &task->groups, one, groups, complaint) &&
+           bhi_task_push_text(task, size, &push, complaint);
+    free(push);
+    return good;
+}
+
+bool bhi_task_draw_sizes(struct bhi_task *task, uint64_t seed, struct bhi_complaint *complaint) {
+    task->size_count = task->written_count;
+    for (uint32_t i = 0; i < task->hidden_count; i++) {
+        struct bhi_task_size *size = &task->sizes[task->size_count++];
+        *size = (struct bhi_task_size){.check_only = true, .hidden = true};
+        for (uint32_t k = 0; k < task->parameter_count; k++) {
+            const struct bhi_philox bits =
+                bhi_philox(seed, (struct bhi_philox){{i, k, sizes_counter, sizes_counter}});
+            size->values[k] =
+                draw(&task->ranges[k], (uint64_t)bits.words[1] << 32 | bits.words[0], i % KINDS);
+        }
+        if (!check_size(task, task->size_count - 1, complaint)) {
+            const struct bhi_complaint inner = *complaint;
+            return bhi_refuse(complaint, "\"hidden_sizes\": %.900s", inner.text);
+        }
+    }
+    return true;
+}
+
 enum { LOCALS = 3 };
 
 /* The values that expressions know: those of the size, and of |local_size|, unless that is NULL. */

@@ -20,6 +20,7 @@ enum {
     BHI_TASK_SIZES = 64,
     BHI_TASK_SEEDS = 16,
     BHI_TASK_PUSHES = 32,
+    BHI_TASK_HIDDEN_SIZES = 16,
 };
 
 enum bhi_task_role { BHI_TASK_IN, BHI_TASK_INOUT, BHI_TASK_OUT };
@@ -69,8 +70,14 @@ struct bhi_task {
     struct bhi_task_size {
         uint64_t values[BHI_TASK_PARAMETERS];
         bool check_only; /* of "check_sizes": no time is taken */
+        bool hidden;     /* drawn (bhi_task_draw_sizes); |check_only|, too */
     } sizes[BHI_TASK_SIZES];
-    size_t size_count;
+    size_t size_count, written_count; /* the hidden ones are behind those that are written */
+    /* How the hidden ones are drawn: each parameter from |low| to |high| in steps. */
+    struct bhi_task_range {
+        uint64_t low, high, step;
+    } ranges[BHI_TASK_PARAMETERS];
+    size_t hidden_count;
     struct bhi_task_array arrays[BHI_TASK_ARRAYS]; /* inputs, those in and out, outputs */
     size_t array_count;
     struct bhi_task_push pushes[BHI_TASK_PUSHES];
@@ -100,6 +107,9 @@ bool bhi_task_parse(const char *name, const char *folder, const char *text,
                     struct bhi_task *out_task, struct bhi_complaint *complaint);
 void bhi_task_free(struct bhi_task *task);
 
+/* Draws the hidden sizes by the seed, behind those that are written, in place of those drawn before. One
+ * of three is prime and one odd in each parameter, where its range has such a number. */
+bool bhi_task_draw_sizes(struct bhi_task *task, uint64_t seed, struct bhi_complaint *complaint);
 /* The size as text: "n=64, m=3", or "the only size" without parameters. Returns |out|. */
 enum { BHI_SIZE_TEXT = 256 };
 const char *bhi_task_size_text(const struct bhi_task *task, size_t size, char out[BHI_SIZE_TEXT]);
