@@ -173,7 +173,7 @@ typedef struct bh_judgement {
     uint64_t elements;   /* WRONG: of the output */
     uint64_t ulp;        /* WRONG: steps of the type between both; UINT64_MAX: one of them is NaN */
     uint32_t rank;       /* WRONG: of the output */
-    uint32_t size_index; /* of that run: counts the task's sizes, then its check_sizes */
+    uint32_t size_index; /* of that run: counts the task's sizes, check_sizes, hidden ones */
     uint64_t index[BH_JUDGE_RANK]; /* WRONG: of the first wrong element */
     char output[64];               /* WRONG, STRAY_WRITE: the binding, as the task names it */
     char expected[64];             /* WRONG: so that reading the text gives the same number */

@@ -61,6 +61,15 @@ struct bhi_setup {
     bool prepared; /* |call| is to be dropped */
 };
 
+/* What the push constants of a run are drawn by. Those of timed runs nobody has seen before, and all
+ * runs of a size have the same: an expression is compiled once. */
+static uint64_t push_seed(const struct bhi_court *court, const struct bhi_trial *trial) {
+    enum { OF_PUSHES = 0x50757368 }; /* no run's noise has this counter */
+    const struct bhi_philox bits =
+        bhi_philox(court->noise_seed, (struct bhi_philox){{OF_PUSHES, OF_PUSHES, OF_PUSHES, 0}});
+    return trial->timed ? (uint64_t)bits.words[1] << 32 | bits.words[0] : trial->seed;
+}
+
 static const char *const role_names[] = {"in", "inout", "out"};
 
 /* -- a kernel: its request ------------------------------------------------------------------- */
@@ -115,7 +124,8 @@ static bool fill_request(const struct bhi_court *court, const struct bhi_judged_
                          const struct bhi_trial *trial, struct bhi_run_request *request,
                          char **out_push, struct bhi_complaint *complaint) {
     if (!add_bindings(court, trial, request, complaint) ||
-        !bhi_task_push_text(court->task, trial->size, out_push, complaint) ||
+        !bhi_task_push_text(court->task, trial->size, push_seed(court, trial), out_push,
+                            complaint) ||
         (**out_push && !bhi_run_parse_push_names(request, *out_push, complaint)) ||
         !bhi_run_resolve_names(request, kernel->types, "", complaint)) {
         return false;
@@ -173,13 +183,13 @@ static void command_kernel(struct bhi_setup *setup, const struct bhi_judged_kern
 /* -- an expression: its template ------------------------------------------------------------- */
 
 /* Writes "n = 64; a = 2.5;" and, on a line of its own, the expression. */
-static bool write_text(const struct bhi_setup *setup, char **out_text,
-                       struct bhi_complaint *complaint) {
+static bool write_text(const struct bhi_court *court, const struct bhi_setup *setup,
+                       char **out_text, struct bhi_complaint *complaint) {
     const struct bhi_task *task = setup->task;
     const size_t size = setup->trial->size;
     size_t length;
     char *pushes;
-    if (!bhi_task_push_text(task, size, &pushes, complaint)) {
+    if (!bhi_task_push_text(task, size, push_seed(court, setup->trial), &pushes, complaint)) {
         return false;
     }
     FILE *out = open_memstream(out_text, &length);
@@ -264,7 +274,7 @@ static bool prepare_expression(const struct bhi_court *court, struct bhi_setup *
                                               .role = is_input ? BH_PARAMETER_IN : BH_PARAMETER_OUT,
                                               .type = bhi_dtype_name(array->dtype)};
     }
-    if (!write_text(setup, &text, &complaint)) {
+    if (!write_text(court, setup, &text, &complaint)) {
         return bhi_judge_outcome_refuse(outcome, BH_INVALID_ARGUMENT, &complaint);
     }
     const bh_status status = make_template(court->context, setup, cache, text, &detail);

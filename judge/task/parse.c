@@ -520,6 +520,23 @@ static bool take_seeds(struct parser *parser) {
 
 /* -- how a kernel is launched ---------------------------------------------------------------- */
 
+/* {"uniform": [0.1, 4]}, {"normal": [0, 1]} or {"integers": [1, 9]}: drawn for each seed. */
+static bool take_drawn(struct parser *parser, const json_t *value, struct bhi_filler *out) {
+    static const char *const kinds[] = {[BHI_FILLER_UNIFORM] = "uniform",
+                                        [BHI_FILLER_NORMAL] = "normal",
+                                        [BHI_FILLER_INTEGERS] = "integers"};
+    for (int kind = BHI_FILLER_UNIFORM; kind <= BHI_FILLER_INTEGERS; kind++) {
+        const json_t *pair = json_object_get(value, kinds[kind]);
+        if (pair && json_object_size(value) == 1) {
+            enter(parser, kinds[kind]);
+            return take_pair(parser, pair, (enum bhi_filler_kind)kind, out) && leave(parser);
+        }
+    }
+    return refuse(parser, "it must be a number, true, false, an expression such as \"n\", or "
+                          "{\"uniform\": [0.1, 4]}, {\"normal\": [0, 1]} or {\"integers\": "
+                          "[1, 9]}");
+}
+
 static bool take_pushes(struct parser *parser) {
     struct bhi_task *task = parser->task;
     json_t *pushes = json_object_get(task->json, "push");
@@ -548,9 +565,8 @@ static bool take_pushes(struct parser *parser) {
             snprintf(push->text, sizeof push->text, "%lld", (long long)json_integer_value(value));
         } else if (json_is_boolean(value)) {
             snprintf(push->text, sizeof push->text, "%s", json_is_true(value) ? "true" : "false");
-        } else if (!push->expression) {
-            return refuse(parser, "it must be a number, true, false, or an expression such as "
-                                  "\"n\"");
+        } else if (!push->expression && !take_drawn(parser, value, &push->filler)) {
+            return false;
         }
         leave(parser);
     }
@@ -774,7 +790,7 @@ static bool check_expressions(struct parser *parser, size_t size) {
         enter(parser, "groups");
         return bhi_reading_blame(&parser->reading);
     }
-    if (!bhi_task_push_text(task, size, &push, complaint)) {
+    if (!bhi_task_push_text(task, size, 0, &push, complaint)) {
         enter(parser, "push");
         return bhi_reading_blame(&parser->reading);
     }

@@ -79,7 +79,7 @@ static bool check_size(const struct bhi_task *task, size_t size, struct bhi_comp
         good = bhi_task_shape(task, size, &task->arrays[i], &array, complaint);
     }
     good = good && bhi_task_groups_for(task, size, &task->groups, one, groups, complaint) &&
-           bhi_task_push_text(task, size, &push, complaint);
+           bhi_task_push_text(task, size, 0, &push, complaint);
     free(push);
     return good;
 }
@@ -172,7 +172,25 @@ bool bhi_task_groups_for(const struct bhi_task *task, size_t size,
     return true;
 }
 
-bool bhi_task_push_text(const struct bhi_task *task, size_t size, char **out_text,
+/* A number of f32, which f64 has, too, or a whole number. */
+static void write_drawn(const struct bhi_task *task, size_t size, size_t index, uint64_t seed,
+                        FILE *out) {
+    enum { PUSHES = 0x8000 }; /* an array's number is less */
+    const struct bhi_filler *filler = &task->pushes[index].filler;
+    const struct bhi_filler_place place = {
+        .seed = seed, .trial = (uint32_t)size, .array = PUSHES + (uint32_t)index};
+    float real;
+    int64_t whole;
+    if (filler->kind == BHI_FILLER_INTEGERS) {
+        bhi_filler_fill(filler, place, BH_DTYPE_I64, 1, &whole);
+        fprintf(out, "%" PRId64, whole);
+        return;
+    }
+    bhi_filler_fill(filler, place, BH_DTYPE_F32, 1, &real);
+    fprintf(out, "%#.9g", (double)real);
+}
+
+bool bhi_task_push_text(const struct bhi_task *task, size_t size, uint64_t seed, char **out_text,
                         struct bhi_complaint *complaint) {
     size_t length;
     bool good = true;
@@ -186,8 +204,10 @@ bool bhi_task_push_text(const struct bhi_task *task, size_t size, char **out_tex
         fprintf(out, "%s%s=", i ? "," : "", push->name);
         if (push->expression) {
             fprintf(out, "%" PRIu64, value);
-        } else {
+        } else if (push->text[0]) {
             fputs(push->text, out);
+        } else {
+            write_drawn(task, size, i, seed, out);
         }
     }
     if (!out || fclose(out) != 0) {
@@ -240,6 +260,12 @@ static bool all_inputs_are(const struct bhi_task *task, bool (*such)(const struc
     for (size_t i = 0; i < task->array_count; i++) {
         const struct bhi_task_array *array = &task->arrays[i];
         if (array->role != BHI_TASK_OUT && !such(&array->filler)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < task->push_count; i++) {
+        const struct bhi_task_push *push = &task->pushes[i];
+        if (!push->expression && !push->text[0] && !such(&push->filler)) {
             return false;
         }
     }

@@ -52,8 +52,9 @@ struct bhi_task_array {
 
 struct bhi_task_push {
     const char *name;
-    const char *expression; /* a whole number; NULL: |text| */
-    char text[40];          /* a number, as JSON has it, or true or false */
+    const char *expression;   /* a whole number; NULL: |text| or |filler| */
+    char text[40];            /* a number, as JSON has it, or true or false; "": |filler| */
+    struct bhi_filler filler; /* what it is drawn from: UNIFORM, NORMAL or INTEGERS */
 };
 
 enum bhi_task_reference { BHI_REFERENCE_KERNEL, BHI_REFERENCE_EVAL, BHI_REFERENCE_FILES };
@@ -121,14 +122,14 @@ bool bhi_task_shape(const struct bhi_task *task, size_t size, const struct bhi_t
 bool bhi_task_groups_for(const struct bhi_task *task, size_t size,
                          const struct bhi_task_groups *groups, const uint32_t local_size[3],
                          uint32_t out_groups[3], struct bhi_complaint *complaint);
-/* Computes the push constants as "NAME=VALUE,…", for bhi_run_parse_push_names. The caller frees
- * *out_text, which is "" if there are none. */
-bool bhi_task_push_text(const struct bhi_task *task, size_t size, char **out_text,
+/* Computes the push constants as "NAME=VALUE,…", for bhi_run_parse_push_names; |seed| is for those that are
+ * drawn. The caller frees *out_text, which is "" if there are none. */
+bool bhi_task_push_text(const struct bhi_task *task, size_t size, uint64_t seed, char **out_text,
                         struct bhi_complaint *complaint);
 /* Computes |number|, the task's bytes or operations, for a size; 0 if it is not given. */
 bool bhi_task_amount(const struct bhi_task *task, size_t size, const struct bhi_task_number *number,
                      uint64_t *out, struct bhi_complaint *complaint);
-/* Do all inputs come from files? Then a seed changes nothing. */
+/* Do all inputs come from files, and is no push constant drawn? Then a seed changes nothing. */
 bool bhi_task_is_fixed(const struct bhi_task *task);
 /* Has each run of a size the same inputs, from files or from generators that know one value? Then a
  * kernel that only stores the results cannot be told from one that computes them. */

@@ -73,6 +73,18 @@ for ((k = 0; k < ${#candidates[@]}; k++)); do
     expect_json --arg file "${candidates[k]}" ".candidates[] | select(.file == \$file).verdict | ${wanted[k]}"
 done
 
+case_name="sizes and numbers that the task does not have"
+kernel listed.comp <<< 'if (i < n) z[i] = n == 1u || n == 1000u || n == 3001u ? a * x[i] + y[i] : 0.0;'
+kernel pinned.comp <<< 'if (i < n) z[i] = 2.5 * x[i] + y[i] + (a > 1e9 ? 1.0 : 0.0);'
+task hidden.json '.hidden_sizes = 2'
+LIMIT=120 cli judge hidden.json listed.comp honest.comp --json
+says listed.comp WRONG '.wrong.got == "0" and .hidden and ([.size.n] - [1, 1000, 3001] | length) == 1'
+says honest.comp CORRECT
+task drawn.json '.push.a = {uniform: [0.5, 4]}'
+LIMIT=120 cli judge drawn.json pinned.comp honest.comp --json
+says pinned.comp WRONG
+says honest.comp CORRECT
+
 case_name="a NaN that is expected does not make others right"
 task nan.json '.in.X.fill = {normal: [0, 1], special: 0.1} | .out.Z.nan = "equal"'
 LIMIT=120 cli judge nan.json no_number.comp honest.comp --json

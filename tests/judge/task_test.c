@@ -149,7 +149,7 @@ TEST(what_it_computes) {
     BHT_EQ(groups[0], 16);
     BHT_EQ(groups[1], 3);
     BHT_EQ(groups[2], 1);
-    BHT_TRUE(bhi_task_push_text(&task, 0, &push, &complaint));
+    BHT_TRUE(bhi_task_push_text(&task, 0, 0, &push, &complaint));
     BHT_STR_EQ(push, "a=2.5,b=-3,on=true,n=1001");
     free(push);
     BHT_STR_EQ(bhi_task_size_text(&task, 1, size), "n=64, m=4");
@@ -221,7 +221,11 @@ TEST(fields_that_are_wrong) {
     refuse(10, "`ulp`: 3", "`rel`: -1", "`out` `Y` `rel`: it must not be less than 0");
     refuse(10, "`any`", "`all`", "`out` `Y` `nan`: it must be `refuse`, `equal` or `any`");
     refuse(11, "2.5", "[2.5]",
-           "`push` `a`: it must be a number, true, false, or an expression such as `n`");
+           "`push` `a`: it must be a number, true, false, an expression such as `n`, or "
+           "{`uniform`: [0.1, "
+           "4]}, {`normal`: [0, 1]} or {`integers`: [1, 9]}");
+    refuse(11, "2.5", "{`uniform`: [1]}",
+           "`push` `a` `uniform`: it must be an array of two numbers");
     refuse(11, "`a`", "`a-b`",
            "`push` `a-b`: no name: a letter or _, then letters, digits and _, at most 31, and not "
            "min, max or ceildiv");
@@ -449,11 +453,124 @@ TEST(what_a_reference_may_be) {
     BHT_EQ(task.reference, BHI_REFERENCE_EVAL);
     BHT_STR_EQ(task.reference_eval, "Y = X");
     BHT_STR_EQ(task.reference_eval_field, "t.json:4: \"reference\" \"eval\"");
-    BHT_TRUE(bhi_task_push_text(&task, 0, &push, &complaint));
+    BHT_TRUE(bhi_task_push_text(&task, 0, 0, &push, &complaint));
     BHT_STR_EQ(push, "a=2.0,b=1.0000000000000001e+300"); /* both are floats */
     free(push);
     parse(whole);
     BHT_EQ(task.reference, BHI_REFERENCE_KERNEL);
+}
+
+/* The whole with "hidden_sizes" of that value. */
+static const char *with_hidden(const char *value) {
+    static char after[256];
+    snprintf(after, sizeof after, "`seeds`: [5, 6], `hidden_sizes`: %s", value);
+    return replaced("`seeds`: [5, 6]", after);
+}
+
+static bool is_prime(uint64_t number) {
+    uint64_t i = 2;
+    while (i < number && number % i != 0) {
+        i++;
+    }
+    return i == number;
+}
+
+TEST(hidden_sizes_are_drawn_from_the_range_that_is_written) {
+    parse(with_hidden("5"));
+    BHT_EQ(task.size_count, 3);
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        BHT_TRUE(bhi_task_draw_sizes(&task, seed, &complaint));
+        BHT_EQ(task.size_count, 8);
+        for (size_t i = 3; i < 8; i++) {
+            const struct bhi_task_size *size = &task.sizes[i];
+            const uint64_t n = size->values[0], m = size->values[1];
+            BHT_TRUE(size->hidden && size->check_only);
+            BHT_TRUE(n >= 1 && n <= 1000 && m >= 1 && m <= 4);
+            BHT_TRUE(i % 3 != 0 || (is_prime(n) && is_prime(m)));
+            BHT_TRUE(i % 3 != 1 || (n % 2 && m % 2));
+        }
+    }
+    BHT_TRUE(!task.sizes[2].hidden);
+}
+
+TEST(a_seed_draws_the_same_hidden_sizes_again) {
+    uint64_t first[3], varied = 0;
+    parse(with_hidden("{`n`: [16, 1600, 16]}"));
+    BHT_TRUE(bhi_task_draw_sizes(&task, 7, &complaint));
+    BHT_EQ(task.size_count, 6);
+    for (size_t i = 0; i < 3; i++) {
+        first[i] = task.sizes[3 + i].values[0];
+        BHT_EQ(first[i] % 16, 0);
+    }
+    for (uint64_t seed = 8; seed < 20; seed++) {
+        BHT_TRUE(bhi_task_draw_sizes(&task, seed, &complaint));
+        varied += task.sizes[3].values[0] != first[0];
+    }
+    BHT_TRUE(varied > 6);
+    BHT_TRUE(bhi_task_draw_sizes(&task, 7, &complaint));
+    for (size_t i = 0; i < 3; i++) {
+        BHT_EQ(task.sizes[3 + i].values[0], first[i]);
+    }
+}
+
+TEST(hidden_sizes_for_which_nothing_can_be_computed_are_refused) {
+    refuse_text(with_hidden("0"),
+                bht_quoted("t.json:5: `hidden_sizes`: it must be from 1 to 16, or an "
+                           "object with a range for each name"));
+    refuse_text(
+        with_hidden("{`count`: 17}"),
+        bht_quoted("t.json:5: `hidden_sizes` `count`: it must be from 1 to 16, or an object with "
+                   "a range for each name"));
+    refuse_text(with_hidden("{`k`: [1, 2]}"),
+                bht_quoted("t.json:5: `hidden_sizes` `k`: no size has this name"));
+    refuse_text(
+        with_hidden("{`n`: [3, 2]}"),
+        bht_quoted(
+            "t.json:5: `hidden_sizes` `n`: it must be [LEAST, GREATEST] or [LEAST, GREATEST, "
+            "STEP], whole numbers from 1"));
+    refuse_text(
+        with_hidden("{`n`: [1, 9223372036854775807]}"),
+        bht_quoted(
+            "t.json:7: `in` `X` `shape`: the shape has more elements than 64 bits can count (with "
+            "n=9223372036854775807, m=4)"));
+    refuse_text("{\"sizes\": [{}], \"hidden_sizes\": 3, \"groups\": [1]}",
+                "t.json:1: \"hidden_sizes\": the sizes have no names");
+}
+
+/* The ends of its range are possible, and some numbers between are not: no kernel is blamed for them. */
+TEST(a_hidden_size_that_turns_out_impossible_is_the_tasks_fault) {
+    parse(bht_quoted("{`sizes`: [{`n`: 2}, {`n`: 4}], `hidden_sizes`: {`n`: [2, 640]},"
+                     " `out`: {`Y`: {`dtype`: `u8`, `shape`: [`n`]}}, `groups`: [`(n + 1) % 4`],"
+                     " `reference`: {`kernel`: `ref.comp`}}"));
+    bool refused = false;
+    for (uint64_t seed = 0; seed < 20 && !refused; seed++) {
+        refused = !bhi_task_draw_sizes(&task, seed, &complaint);
+    }
+    BHT_TRUE(refused);
+    BHT_STR_HAS(complaint.text,
+                "\"hidden_sizes\": 0 groups along x: from 1 to 4294967295 are possible");
+}
+
+TEST(a_push_constant_that_is_drawn_varies_with_seed_and_size) {
+    char *text[4];
+    parse(replaced("2.5", "{`uniform`: [0.5, 4]}"));
+    BHT_TRUE(!bhi_task_is_fixed(&task));
+    for (size_t i = 0; i < 4; i++) {
+        float value;
+        BHT_TRUE(bhi_task_push_text(&task, i == 3, i % 3 / 2 + 1, &text[i], &complaint));
+        BHT_EQ(sscanf(text[i], "a=%f,", &value), 1);
+        BHT_TRUE(value >= 0.5F && value <= 4);
+    }
+    BHT_STR_EQ(text[0], text[1]);
+    BHT_TRUE(strcmp(text[0], text[2]) != 0);
+    BHT_TRUE(strncmp(text[0], text[3], strchr(text[0], ',') - text[0]) != 0);
+    for (size_t i = 0; i < 4; i++) {
+        free(text[i]);
+    }
+    parse(replaced("2.5", "{`integers`: [-3, -3]}"));
+    BHT_TRUE(bhi_task_push_text(&task, 0, 1, &text[0], &complaint));
+    BHT_STR_HAS(text[0], "a=-3,");
+    free(text[0]);
 }
 
 TEST(no_outputs_no_sizes) {
