@@ -188,6 +188,8 @@ typedef struct bh_judgement {
     bh_judge_timing timings[BH_JUDGE_SIZES]; /* in the order of the task's sizes */
     bool one_processor; /* it was timed on one processor, because the driver runs kernels on
                            processors; see bh_judge_options.all_processors */
+    char fill[64];      /* of that run: how its inputs were made, such as "sorted" (docs/judge.md);
+                           empty: by the generators */
 } bh_judgement;
 
 /* Judges one candidate. Calls bh_judge_prepare if nobody has. Thread: any. Blocks until

@@ -36,6 +36,10 @@ void bhi_judgement_end(const struct bhi_task *task, const struct bhi_trial *tria
         out->seed = trial->seed;
         out->hidden = trial->hidden;
         (void)bhi_task_size_text(task, trial->size, out->size_text);
+        out->fill[0] = '\0';
+        if (trial->fill) {
+            (void)bhi_task_fill_text(task, trial->fill - 1, out->fill);
+        }
     }
 }
 
@@ -50,25 +54,9 @@ void bhi_judgement_fail(const struct bhi_task *task, const struct bhi_trial *tri
     snprintf(out->message, sizeof out->message, "%s", outcome->message);
 }
 
-/* Writes "n=64, seed 1" of the trial. */
-static const char *describe(const struct bhi_task *task, const struct bhi_trial *trial,
-                            char out[BHI_SIZE_TEXT + 64]) {
-    char size[BHI_SIZE_TEXT];
-    if (trial->timed) {
-        bhi_format(out, BHI_SIZE_TEXT + 64, "%s, a timed run",
-                   bhi_task_size_text(task, trial->size, size));
-        return out;
-    }
-    bhi_format(out, BHI_SIZE_TEXT + 64, "%s%s, %sseed %" PRIu64,
-               task->sizes[trial->size].hidden ? "hidden size " : "",
-               bhi_task_size_text(task, trial->size, size), trial->hidden ? "hidden " : "",
-               trial->seed);
-    return out;
-}
-
 static bool find_stray(const struct bhi_task *task, const struct bhi_trial *trial,
                        const struct bhi_launched *launched, bh_judgement *out) {
-    char where[BHI_SIZE_TEXT + 64];
+    char where[BHI_TRIAL_TEXT];
     if (!launched->strayed) {
         return false;
     }
@@ -79,13 +67,13 @@ static bool find_stray(const struct bhi_task *task, const struct bhi_trial *tria
     snprintf(out->output, sizeof out->output, "%s", place);
     bhi_format(out->message, sizeof out->message, "it wrote %" PRId64 " bytes %s of %.60s (%s)",
                before ? -launched->stray_offset : launched->stray_offset - (int64_t)size + 1,
-               before ? "in front" : "past the end", place, describe(task, trial, where));
+               before ? "in front" : "past the end", place, bhi_trial_text(task, trial, where));
     return true;
 }
 
 static void tell_wrong(const struct bhi_task *task, const struct bhi_trial *trial, uint32_t index,
                        const struct bhi_difference *difference, bh_judgement *out) {
-    char where[BHI_POSITION_TEXT], run[BHI_SIZE_TEXT + 64], steps[48] = "";
+    char where[BHI_POSITION_TEXT], run[BHI_TRIAL_TEXT], steps[48] = "";
     const struct bhi_trial_array *array = &trial->arrays[index];
     const char *place = task->arrays[index].place;
     out->verdict = BH_JUDGE_WRONG;
@@ -104,7 +92,7 @@ static void tell_wrong(const struct bhi_task *task, const struct bhi_trial *tria
                "%s is %s, expected %s%s; %" PRIu64 " of %" PRIu64 " are wrong (%s)",
                bhi_position_text(place, &array->form, difference->index, where), difference->got,
                difference->expected, steps, difference->wrong, array->count,
-               describe(task, trial, run));
+               bhi_trial_text(task, trial, run));
 }
 
 static bool find_wrong(const struct bhi_task *task, const struct bhi_trial *trial,
@@ -121,6 +109,12 @@ static bool find_wrong(const struct bhi_task *task, const struct bhi_trial *tria
          * what is right there. */
         if (trial->timed && tolerance.nan == BHI_NAN_REFUSED) {
             tolerance.nan = BHI_NAN_ANY;
+        }
+        if (bhi_trial_is_lenient(task, trial)) {
+            tolerance.absolute *= BHI_LENIENCE;
+            tolerance.relative *= BHI_LENIENCE;
+            tolerance.ulp = tolerance.ulp < UINT64_MAX / BHI_LENIENCE ? tolerance.ulp * BHI_LENIENCE
+                                                                      : UINT64_MAX;
         }
         bhi_compare(array->dtype, in->count, in->expected, launched->outputs[i], &tolerance,
                     &difference);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "base/sort.h"
 #include "formats/dtype.h"
 #include "tool/npy_file.h"
 
@@ -59,8 +60,13 @@ static bool make_array(const struct bhi_task *task, struct bhi_trial *trial, uin
         return read_file(&array->file, &out->form, out->before, complaint);
     }
     const struct bhi_filler_place place = {.seed = trial->seed, .trial = number, .array = index};
-    bhi_filler_fill(&array->filler, place, array->dtype, out->count, out->before);
-    return true;
+    struct bhi_task_fill fill = {.filler = array->filler};
+    if (trial->fill && trial->fill <= array->fill_count) {
+        fill = array->fills[trial->fill - 1];
+    }
+    return bhi_arrange(fill.arrangement, &fill.filler, place, array->dtype, out->count,
+                       out->before) ||
+           bhi_refuse_memory(complaint);
 }
 
 static int compare_trials(const void *a, const void *b) {
@@ -68,44 +74,123 @@ static int compare_trials(const void *a, const void *b) {
     if (x->bytes != y->bytes) {
         return x->bytes < y->bytes ? -1 : 1;
     }
-    return x->size != y->size ? (x->size < y->size ? -1 : 1) : (int)x->hidden - (int)y->hidden;
+    if (x->size != y->size) {
+        return x->size < y->size ? -1 : 1;
+    }
+    return x->fill != y->fill ? BHI_COMPARE(x->fill, y->fill) : (int)x->hidden - (int)y->hidden;
+}
+
+/* -- fills ----------------------------------------------------------------------------------- */
+
+static size_t count_fills(const struct bhi_task *task) {
+    size_t count = 0;
+    for (size_t i = 0; i < task->array_count; i++) {
+        count = task->arrays[i].fill_count > count ? task->arrays[i].fill_count : count;
+    }
+    return count;
+}
+
+/* The largest of those that are quick, or the smallest. */
+static size_t find_quick_size(const struct bhi_trials *trials) {
+    static const uint64_t quick_bytes = 1 << 20;
+    const struct bhi_trial *found = &trials->list[0];
+    for (size_t i = 0; i < trials->count; i++) {
+        const struct bhi_trial *trial = &trials->list[i];
+        if (trial->bytes <= quick_bytes ? trial->bytes > found->bytes || found->bytes > quick_bytes
+                                        : trial->bytes < found->bytes) {
+            found = trial;
+        }
+    }
+    return found->size;
+}
+
+const char *bhi_trial_text(const struct bhi_task *task, const struct bhi_trial *trial,
+                           char out[BHI_TRIAL_TEXT]) {
+    char size[BHI_SIZE_TEXT], fill[BHI_FILL_TEXT] = "";
+    (void)bhi_task_size_text(task, trial->size, size);
+    if (trial->timed) {
+        bhi_format(out, BHI_TRIAL_TEXT, "%s, a timed run", size);
+        return out;
+    }
+    if (trial->fill) {
+        (void)bhi_task_fill_text(task, trial->fill - 1, fill);
+    }
+    bhi_format(out, BHI_TRIAL_TEXT, "%s%s, %sseed %" PRIu64 "%s%s",
+               task->sizes[trial->size].hidden ? "hidden size " : "", size,
+               trial->hidden ? "hidden " : "", trial->seed, *fill ? ", inputs: " : "", fill);
+    return out;
+}
+
+bool bhi_trial_is_lenient(const struct bhi_task *task, const struct bhi_trial *trial) {
+    return trial->fill && task->default_fills;
+}
+
+void bhi_trials_drop(const struct bhi_task *task, struct bhi_trials *trials, size_t index) {
+    bhi_trial_free(task, &trials->list[index]);
+    trials->count--;
+    memmove(&trials->list[index], &trials->list[index + 1],
+            (trials->count - index) * sizeof *trials->list);
+}
+
+/* -- the list -------------------------------------------------------------------------------- */
+
+/* Appends a trial, of the |seed|th of the task's seeds and the hidden ones. */
+static bool append(const struct bhi_task *task, const uint64_t *hidden_seeds,
+                   struct bhi_trial trial, size_t seed, struct bhi_trials *out,
+                   struct bhi_complaint *complaint) {
+    trial.hidden = seed >= task->seed_count;
+    trial.seed = !trial.hidden  ? task->seeds[seed]
+                 : hidden_seeds ? hidden_seeds[seed - task->seed_count]
+                                : 0;
+    trial.arrays = calloc(task->array_count, sizeof *trial.arrays);
+    bool good = trial.arrays || bhi_refuse_memory(complaint);
+    out->list[out->count] = trial;
+    for (uint32_t k = 0; k < task->array_count && good; k++) {
+        /* By size: arrays of one seed are the same, however many seeds there are. */
+        good = make_array(task, &out->list[out->count], (uint32_t)trial.size, k, complaint);
+    }
+    out->count++;
+    return good;
+}
+
+/* With the last seed, which is a hidden one. */
+static bool append_fills(const struct bhi_task *task, const uint64_t *hidden_seeds, size_t seeds,
+                         struct bhi_trials *out, struct bhi_complaint *complaint) {
+    const size_t quick = find_quick_size(out), fills = count_fills(task);
+    bool good = true;
+    for (size_t size = 0; size < task->size_count; size++) {
+        for (uint32_t fill = 1; fill <= fills && good && (!task->default_fills || size == quick);
+             fill++) {
+            good = append(task, hidden_seeds, (struct bhi_trial){.size = size, .fill = fill},
+                          seeds - 1, out, complaint);
+        }
+    }
+    return good;
 }
 
 bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, size_t hidden_count,
                      struct bhi_trials *out, struct bhi_complaint *complaint) {
     /* Where all inputs are files, a seed changes nothing. */
     const size_t seeds = bhi_task_is_fixed(task) ? 1 : task->seed_count + hidden_count;
-    *out = (struct bhi_trials){.list = calloc(task->size_count * seeds, sizeof *out->list)};
+    bool good = true;
+    *out = (struct bhi_trials){
+        .list = calloc(task->size_count * (seeds + count_fills(task)) + 1, sizeof *out->list)};
     if (!out->list) {
         return bhi_refuse_memory(complaint);
     }
-    for (size_t i = 0; i < task->size_count * seeds; i++) {
-        const size_t seed = i % seeds;
+    for (size_t i = 0; i < task->size_count * seeds && good; i++) {
+        const size_t seed = i % seeds, size = i / seeds;
         /* Everybody knows what is to come out for the task's own seeds. */
         const size_t first =
-            task->sizes[i / seeds].hidden && seeds > task->seed_count ? task->seed_count : 0;
-        if (seed < first) {
-            continue;
+            task->sizes[size].hidden && seeds > task->seed_count ? task->seed_count : 0;
+        if (seed >= first) {
+            const struct bhi_trial trial = {.size = size, .repeats = seed == first};
+            good = append(task, hidden_count ? hidden_seeds : NULL, trial, seed, out, complaint);
         }
-        struct bhi_trial *trial = &out->list[out->count++];
-        trial->size = i / seeds;
-        trial->hidden = seed >= task->seed_count;
-        trial->repeats = seed == first;
-        if (!trial->hidden) {
-            trial->seed = task->seeds[seed];
-        } else if (seed - task->seed_count < hidden_count) {
-            trial->seed = hidden_seeds[seed - task->seed_count];
-        }
-        trial->arrays = calloc(task->array_count, sizeof *trial->arrays);
-        bool good = trial->arrays || bhi_refuse_memory(complaint);
-        for (uint32_t k = 0; k < task->array_count && good; k++) {
-            /* By size: arrays of one seed are the same, however many seeds there are. */
-            good = make_array(task, trial, (uint32_t)trial->size, k, complaint);
-        }
-        if (!good) {
-            bhi_trials_free(task, out);
-            return false;
-        }
+    }
+    if (!good || !append_fills(task, hidden_count ? hidden_seeds : NULL, seeds, out, complaint)) {
+        bhi_trials_free(task, out);
+        return false;
     }
     qsort(out->list, out->count, sizeof *out->list, compare_trials);
     return true;

@@ -20,6 +20,7 @@ struct bhi_trial {
     size_t size; /* index in the task's sizes */
     uint64_t seed;
     bool hidden;    /* the seed is not in the task */
+    uint32_t fill;  /* of the task's, counted from 1; 0: as the generators make the inputs */
     bool repeats;   /* kernels run it twice, to see whether they are deterministic */
     bool timed;     /* made for a timed run: inputs of a seed that nobody knows, not of |seed| */
     uint64_t bytes; /* of all arrays */
@@ -35,6 +36,17 @@ struct bhi_trials {
  * |hidden_seeds| are those that the task does not have. */
 bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, size_t hidden_count,
                      struct bhi_trials *out, struct bhi_complaint *complaint);
+/* Says which it is: "n=64, hidden seed 7, inputs: sorted", or "n=64, a timed run". Returns |out|. */
+enum { BHI_TRIAL_TEXT = BHI_SIZE_TEXT + 128 };
+const char *bhi_trial_text(const struct bhi_task *task, const struct bhi_trial *trial,
+                           char out[BHI_TRIAL_TEXT]);
+
+/* A fill that no task asks for is checked with a tolerance so many times as large: rounding may be worse on
+ * sorted or equal numbers, and what it is to find is not a matter of rounding. */
+enum { BHI_LENIENCE = 1000 };
+bool bhi_trial_is_lenient(const struct bhi_task *task, const struct bhi_trial *trial);
+/* Ends a trial: the list is shorter then. */
+void bhi_trials_drop(const struct bhi_task *task, struct bhi_trials *trials, size_t index);
 /* Makes a trial of the size of |of| whose generated inputs are those of |seed|; those of a file are
  * the same. Nothing is expected of it yet. Returns false if memory ran out. */
 bool bhi_trial_anew(const struct bhi_task *task, const struct bhi_trial *of, uint64_t seed,

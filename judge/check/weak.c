@@ -43,7 +43,8 @@ static bool find_constant(const struct attempt *attempt, size_t size, double *ou
     uint64_t count = 0;
     for (size_t i = 0; i < attempt->trials->count; i++) {
         const struct bhi_trial_array *array = &attempt->trials->list[i].arrays[attempt->output];
-        for (uint64_t k = 0; k < array->count && attempt->trials->list[i].size == size; k++) {
+        const bool counts = attempt->trials->list[i].size == size && !attempt->trials->list[i].fill;
+        for (uint64_t k = 0; k < array->count && counts; k++) {
             uint64_t bits = 0;
             memcpy(&bits, (const uint8_t *)array->expected + k * width, width);
             const double value = bhi_element_value(dtype, bits);
@@ -105,7 +106,7 @@ static enum result try_size(const struct attempt *attempt, size_t size) {
     for (size_t i = 0; i < attempt->trials->count; i++) {
         const struct bhi_trial *trial = &attempt->trials->list[i];
         const struct bhi_trial_array *in = &trial->arrays[attempt->output];
-        if (trial->size != size) {
+        if (trial->size != size || trial->fill) {
             continue;
         }
         if (!first && !fill(attempt, size, in->count)) {

@@ -156,3 +156,13 @@ bool bhi_find_nan(bh_dtype dtype, uint64_t count, const void *elements, uint64_t
     }
     return false;
 }
+
+bool bhi_is_finite(bh_dtype dtype, uint64_t count, const void *elements) {
+    const uint32_t size = bhi_dtype_size(dtype);
+    for (uint64_t i = 0; i < count && is_float(dtype); i++) {
+        if (!isfinite(real_of(dtype, load(elements, size, i)))) {
+            return false;
+        }
+    }
+    return true;
+}

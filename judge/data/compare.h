@@ -43,6 +43,9 @@ void bhi_compare(bh_dtype dtype, uint64_t count, const void *expected, const voi
 /* Finds the first NaN. Returns false if there is none. */
 bool bhi_find_nan(bh_dtype dtype, uint64_t count, const void *elements, uint64_t *out_index);
 
+/* Is none an infinity or a NaN? */
+bool bhi_is_finite(bh_dtype dtype, uint64_t count, const void *elements);
+
 /* The steps between two elements; UINT64_MAX if one is NaN. Both zeros are one number. */
 uint64_t bhi_ulp_between(bh_dtype dtype, uint64_t a, uint64_t b);
 

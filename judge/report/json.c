@@ -102,6 +102,7 @@ static json_t *candidate_of(const struct bhi_task *task, const struct bhi_candid
                  {"size", of->located ? size_of(task, of->size_index) : json_null()},
                  {"seed", of->located ? bhi_json_digits(of->seed) : json_null()},
                  {"hidden", of->located ? json_boolean(of->hidden) : json_null()},
+                 {"fill", *of->fill ? bhi_json_text(of->fill) : json_null()},
                  {"wrong", wrong_of(of)}, {"timing", timings_of(task, of)});
     return object;
 }

@@ -169,20 +169,13 @@ static bool take_filler_key(struct parser *parser, const char *key, const json_t
     return good;
 }
 
-static bool take_filler(struct parser *parser, const json_t *fill, struct bhi_task_array *out) {
+/* "fill" of an array, or an element of its "fills", where the reading is. */
+static bool take_generator(struct parser *parser, const json_t *fill, struct bhi_task_array *out) {
     const char *key;
     json_t *value;
     size_t generated = 0;
-    if (!fill) {
-        return refuse(parser, "there is no \"fill\"");
-    }
-    enter(parser, "fill");
     if (json_is_string(fill)) {
-        if (!take_named_filler(parser, json_string_value(fill), &out->filler)) {
-            return false;
-        }
-        leave(parser);
-        return true;
+        return take_named_filler(parser, json_string_value(fill), &out->filler);
     }
     if (!json_is_object(fill)) {
         return refuse(parser, "it must be a generator: \"normal\", or {\"uniform\": [-1, 1]}");
@@ -201,7 +194,101 @@ static bool take_filler(struct parser *parser, const json_t *fill, struct bhi_ta
     if (out->filler.kind == BHI_FILLER_FILE && out->filler.special > 0) {
         return refuse(parser, "a file has no \"special\" values");
     }
+    return true;
+}
+
+static bool take_filler(struct parser *parser, const json_t *fill, struct bhi_task_array *out) {
+    if (!fill) {
+        return refuse(parser, "there is no \"fill\"");
+    }
+    enter(parser, "fill");
+    return take_generator(parser, fill, out) && leave(parser);
+}
+
+/* -- fills ----------------------------------------------------------------------------------- */
+
+static const char *const arrangements =
+    "equal, sorted, reversed, ties, ends, zeros, tiny, huge, permutation";
+
+/* One of "fills": an arrangement of what the array's generator makes, or another generator. */
+static bool take_fill(struct parser *parser, const json_t *value,
+                      const struct bhi_task_array *array, struct bhi_task_fill *out) {
+    const char *name = json_string_value(value);
+    *out = (struct bhi_task_fill){.filler = array->filler, .name = name};
+    for (int i = BHI_ARRANGE_NONE + 1; name && i < BHI_ARRANGEMENTS; i++) {
+        if (!strcmp(name, bhi_arrangement_names[i])) {
+            out->arrangement = (enum bhi_arrangement)i;
+            return true;
+        }
+    }
+    struct bhi_task_array other = {.place = array->place};
+    if (name && strcmp(name, "uniform") != 0 && strcmp(name, "normal") != 0 &&
+        strcmp(name, "bits") != 0 && strcmp(name, "special") != 0) {
+        return refuse(parser, "there is no '%.60s'; there are %s, and the generators of \"fill\"",
+                      name, arrangements);
+    }
+    if (!name && json_object_get(value, "file")) {
+        return refuse(parser, "a file is no fill");
+    }
+    if (!take_generator(parser, value, &other)) {
+        return false;
+    }
+    out->filler = other.filler;
+    out->name = name ? name : json_object_iter_key(json_object_iter((json_t *)value));
+    return true;
+}
+
+/* "fills" of an array, or of the task for each array that has none. */
+static bool take_fills(struct parser *parser, const json_t *fills, struct bhi_task_array *out) {
+    json_t *value;
+    size_t i;
+    enter(parser, "fills");
+    if (!json_is_array(fills) || json_array_size(fills) > BHI_TASK_FILLS) {
+        return refuse(parser, "it must be an array of at most %d: %s, or generators",
+                      BHI_TASK_FILLS, arrangements);
+    }
+    if (out->filler.kind == BHI_FILLER_FILE && json_array_size(fills)) {
+        return refuse(parser, "its content is that of a file");
+    }
+    json_array_foreach(fills, i, value) {
+        enter_element(parser, i);
+        if (!take_fill(parser, value, out, &out->fills[out->fill_count++])) {
+            return false;
+        }
+        leave(parser);
+    }
     return leave(parser);
+}
+
+static bool has_own_fills(const struct bhi_task *task, const struct bhi_task_array *array) {
+    const json_t *in = json_object_get(task->json, array->role == BHI_TASK_IN ? "in" : "inout");
+    return json_object_get(json_object_get(in, array->place), "fills");
+}
+
+/* Those of the task, or the usual ones where it has none at all, for each input that varies and has none of
+ * its own. */
+static bool take_common_fills(struct parser *parser) {
+    struct bhi_task *task = parser->task;
+    const json_t *fills = json_object_get(task->json, "fills");
+    task->default_fills = !fills;
+    for (size_t i = 0; i < task->array_count; i++) {
+        task->default_fills &= !has_own_fills(task, &task->arrays[i]);
+    }
+    for (size_t i = 0; i < task->array_count; i++) {
+        struct bhi_task_array *array = &task->arrays[i];
+        if (array->role == BHI_TASK_OUT || bhi_filler_knows_one_value(&array->filler) ||
+            has_own_fills(task, array)) {
+            continue;
+        }
+        if (fills && !take_fills(parser, fills, array)) {
+            return false;
+        }
+        for (int k = BHI_ARRANGE_EQUAL; k <= BHI_ARRANGE_ENDS && task->default_fills; k++) {
+            array->fills[array->fill_count++] = (struct bhi_task_fill){
+                (enum bhi_arrangement)k, array->filler, bhi_arrangement_names[k]};
+        }
+    }
+    return true;
 }
 
 static bool take_nan(struct parser *parser, const json_t *value, enum bhi_nan *out) {
@@ -292,9 +379,10 @@ static bool take_shape(struct parser *parser, const json_t *shape, struct bhi_ta
 static const char *const role_keys[3] = {"in", "inout", "out"};
 
 static bool take_array(struct parser *parser, const json_t *object, struct bhi_task_array *out) {
-    static const char *const of_in[] = {"dtype", "shape", "fill", NULL};
-    static const char *const of_inout[] = {"dtype", "shape", "fill", "abs",
+    static const char *const of_in[] = {"dtype", "shape", "fill", "fills", NULL};
+    static const char *const of_inout[] = {"dtype", "shape", "fill", "fills", "abs",
                                            "rel",   "ulp",   "nan",  NULL};
+    const json_t *fills = json_object_get(object, "fills");
     static const char *const of_out[] = {"dtype", "shape", "abs", "rel", "ulp", "nan", NULL};
     static const char *const *const keys[] = {of_in, of_inout, of_out};
     return bhi_reading_check_keys(&parser->reading, object, keys[out->role]) &&
@@ -302,6 +390,7 @@ static bool take_array(struct parser *parser, const json_t *object, struct bhi_t
            take_shape(parser, json_object_get(object, "shape"), out) &&
            (out->role == BHI_TASK_OUT ||
             take_filler(parser, json_object_get(object, "fill"), out)) &&
+           (!fills || take_fills(parser, fills, out)) &&
            (out->role == BHI_TASK_IN || take_tolerance(parser, object, &out->tolerance));
 }
 
@@ -838,8 +927,8 @@ static bool take_name(struct parser *parser) {
 
 static bool take_all(struct parser *parser) {
     static const char *const keys[] = {
-        "name", "sizes",  "check_sizes", "hidden_sizes", "seeds",     "in",     "inout", "out",
-        "push", "groups", "bytes",       "operations",   "reference", "limits", NULL};
+        "name",  "sizes", "check_sizes", "hidden_sizes", "seeds",      "in",        "inout",  "out",
+        "fills", "push",  "groups",      "bytes",        "operations", "reference", "limits", NULL};
     struct bhi_task *task = parser->task;
     if (!bhi_reading_check_keys(&parser->reading, task->json, keys) || !take_name(parser) ||
         !take_sizes(parser, "sizes", false) || !take_sizes(parser, "check_sizes", true)) {
@@ -855,7 +944,8 @@ static bool take_all(struct parser *parser) {
     if (!task->array_count || task->arrays[task->array_count - 1].role == BHI_TASK_IN) {
         return refuse(parser, "there is no \"out\" and no \"inout\"");
     }
-    if (!take_pushes(parser) || !take_groups(parser, task->json, &task->groups) ||
+    if (!take_common_fills(parser) || !take_pushes(parser) ||
+        !take_groups(parser, task->json, &task->groups) ||
         !take_amount(parser, "bytes", &task->bytes) ||
         !take_amount(parser, "operations", &task->operations) || !take_reference(parser) ||
         !take_limits(parser)) {

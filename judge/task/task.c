@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
+
 static void free_file(struct bhi_task_file *file) {
     free(file->path);
     free(file->field);
@@ -235,12 +237,36 @@ bool bhi_task_amount(const struct bhi_task *task, size_t size, const struct bhi_
     return true;
 }
 
+const char *bhi_task_fill_text(const struct bhi_task *task, size_t index, char out[BHI_FILL_TEXT]) {
+    const char *first = NULL;
+    bool alike = true;
+    size_t used = 0;
+    for (int pass = 0; pass < 2 && (!pass || !alike); pass++) {
+        for (size_t i = 0; i < task->array_count; i++) {
+            const struct bhi_task_array *array = &task->arrays[i];
+            if (index >= array->fill_count) {
+                continue;
+            }
+            const char *name = array->fills[index].name;
+            alike = alike && (!first || !strcmp(first, name));
+            first = first ? first : name;
+            if (pass && used < BHI_FILL_TEXT) {
+                used += (size_t)bhi_format(out + used, BHI_FILL_TEXT - used, "%s%.24s %.16s",
+                                           used ? ", " : "", array->place, name);
+            }
+        }
+    }
+    if (alike) {
+        bhi_format(out, BHI_FILL_TEXT, "%.40s", first ? first : "");
+    }
+    return out;
+}
+
 static bool is_file(const struct bhi_filler *filler) {
     return filler->kind == BHI_FILLER_FILE;
 }
 
-/* Does it make the same content from each seed? */
-static bool knows_one_value(const struct bhi_filler *filler) {
+bool bhi_filler_knows_one_value(const struct bhi_filler *filler) {
     switch (filler->kind) {
     case BHI_FILLER_FILE:
         return true;
@@ -277,5 +303,5 @@ bool bhi_task_is_fixed(const struct bhi_task *task) {
 }
 
 bool bhi_task_is_storable(const struct bhi_task *task) {
-    return all_inputs_are(task, knows_one_value);
+    return all_inputs_are(task, bhi_filler_knows_one_value);
 }

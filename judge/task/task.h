@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "formats/array.h"
+#include "judge/data/arrange.h"
 #include "judge/data/compare.h"
 #include "judge/data/filler.h"
 #include "judge/task/size.h"
@@ -21,6 +22,7 @@ enum {
     BHI_TASK_SEEDS = 16,
     BHI_TASK_PUSHES = 32,
     BHI_TASK_HIDDEN_SIZES = 16,
+    BHI_TASK_FILLS = 16,
 };
 
 enum bhi_task_role { BHI_TASK_IN, BHI_TASK_INOUT, BHI_TASK_OUT };
@@ -38,14 +40,23 @@ struct bhi_task_file {
     char *field; /* where it is named, for complaints: PATH:LINE: "key" "key"; owned */
 };
 
+/* Another content of an input than its generator makes. */
+struct bhi_task_fill {
+    enum bhi_arrangement arrangement;
+    struct bhi_filler filler; /* the array's, or another */
+    const char *name;         /* as in the task; borrowed */
+};
+
 struct bhi_task_array {
     const char *place; /* the binding: its name or number */
     enum bhi_task_role role;
     bh_dtype dtype;
     struct bhi_task_number shape[BHI_TASK_RANK];
     uint32_t rank;
-    struct bhi_filler filler;       /* of IN and INOUT */
-    struct bhi_task_file file;      /* of BHI_FILLER_FILE */
+    struct bhi_filler filler;                   /* of IN and INOUT */
+    struct bhi_task_file file;                  /* of BHI_FILLER_FILE */
+    struct bhi_task_fill fills[BHI_TASK_FILLS]; /* of an input that is no file */
+    size_t fill_count;
     struct bhi_tolerance tolerance; /* of INOUT and OUT */
     struct bhi_task_file expected;  /* of a reference of files */
 };
@@ -88,6 +99,7 @@ struct bhi_task {
     struct bhi_task_number bytes, operations;
     uint64_t seeds[BHI_TASK_SEEDS];
     size_t seed_count;
+    bool default_fills; /* the task has none: they are the usual ones */
     enum bhi_task_reference reference;
     struct bhi_task_file reference_kernel;
     struct bhi_task_groups reference_groups;
@@ -129,6 +141,11 @@ bool bhi_task_push_text(const struct bhi_task *task, size_t size, uint64_t seed,
 /* Computes |number|, the task's bytes or operations, for a size; 0 if it is not given. */
 bool bhi_task_amount(const struct bhi_task *task, size_t size, const struct bhi_task_number *number,
                      uint64_t *out, struct bhi_complaint *complaint);
+/* Names what the inputs of fill |index| are, such as "sorted", or "X sorted, Y ends". Returns |out|. */
+enum { BHI_FILL_TEXT = 64 };
+const char *bhi_task_fill_text(const struct bhi_task *task, size_t index, char out[BHI_FILL_TEXT]);
+/* Does the filler make the same content from each seed? */
+bool bhi_filler_knows_one_value(const struct bhi_filler *filler);
 /* Do all inputs come from files, and is no push constant drawn? Then a seed changes nothing. */
 bool bhi_task_is_fixed(const struct bhi_task *task);
 /* Has each run of a size the same inputs, from files or from generators that know one value? Then a

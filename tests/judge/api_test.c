@@ -102,7 +102,7 @@ TEST(kernels_in_memory_are_judged_one_after_the_other) {
     BHT_STR_EQ(got.name, "right");
     BHT_STR_EQ(got.message, "");
     BHT_TRUE(got.deterministic && !got.located);
-    BHT_EQ(got.runs, 6); /* two sizes, two seeds, the first of each size twice */
+    BHT_EQ(got.runs, 11); /* two sizes, two seeds, the first of each size twice; five fills */
 
     got = judge_code(NULL, wrong, strlen(wrong));
     BHT_EQ(got.verdict, BH_JUDGE_WRONG);

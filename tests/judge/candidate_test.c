@@ -17,7 +17,7 @@ static const char text[] =
     "\"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [\"n\"], \"ulp\": 1},\n"
     "          \"Z\": {\"dtype\": \"u8\", \"shape\": [2]}},\n"
     "\"reference\": {\"kernel\": \"r.comp\", \"groups\": [2]},\n"
-    "\"limits\": {\"compile_deadline\": \"3s\"}}";
+    "\"limits\": {\"compile_deadline\": \"3s\"}, \"fills\": []}";
 enum { X, Y, Z, ARRAYS, TRIALS = 4, RUNS = 6 };
 /* The trial of each run. */
 static const size_t trial_of[RUNS] = {0, 0, 1, 2, 2, 3};
@@ -38,7 +38,7 @@ static struct scene {
     bh_blame blame;
     bh_reason reason;
     bool unmade, unfit; /* the kernel cannot be made, or has other bindings */
-    int nan;            /* the two runs of this trial leave a NaN */
+    int nan, infinite;  /* the two runs of this trial leave a NaN, or an infinity */
     uint32_t array;     /* of which all of this is */
 } scene;
 static int runs;
@@ -92,6 +92,7 @@ BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
     /* The last element, so that each of them has to be looked at. */
     uint32_t bits = run == scene.differs ? 1 : run == scene.wrong ? 2 : 0;
     bits = scene.nan && (run + 1) / 2 == scene.nan ? 0x7fc00000 : bits;
+    bits = scene.infinite && (run + 1) / 2 == scene.infinite ? 0x7f800000 : bits;
     if (scene.array == Y) {
         memcpy((uint32_t *)out->outputs[Y] + trial->arrays[Y].count - 1, &bits, sizeof bits);
     } else if (scene.array == Z) {
@@ -231,7 +232,7 @@ TEST(each_seed_has_inputs_of_its_own) {
         "\"B\": {\"dtype\": \"f32\", \"shape\": [2, 2], \"fill\": \"uniform\"},\n"
         "\"C\": {\"dtype\": \"f32\", \"shape\": [2, 2], \"fill\": {\"file\": \"c.npy\"}}},\n"
         "\"out\": {\"Y\": {\"dtype\": \"u8\", \"shape\": []}},\n"
-        "\"reference\": {\"kernel\": \"r.comp\"}}";
+        "\"reference\": {\"kernel\": \"r.comp\"}, \"fills\": []}";
     enum { A, B, C, OUT, BYTES = 16 };
     static const uint64_t shape[] = {2, 2}, seven[] = {7};
     const char *const folder = bht_folder();
@@ -270,6 +271,96 @@ TEST(each_seed_has_inputs_of_its_own) {
     bhi_trials_free(&from, &trials);
     bhi_trials_free(&from, &again);
     bhi_task_free(&from);
+}
+
+/* Makes the trials again, with these fills; "": the usual ones. */
+static void open_with(const char *fills) {
+    static const uint64_t hidden[] = {77};
+    struct bhi_complaint complaint;
+    char with[1024];
+    bhi_trials_free(&task, &court.trials);
+    bhi_task_free(&task);
+    snprintf(with, sizeof with, "%.*s%s}", (int)(sizeof text - 1 - strlen(", \"fills\": []}")),
+             text, fills);
+    BHT_TRUE(bhi_task_parse("t.json", "", with, &task, &complaint));
+    BHT_TRUE(bhi_trials_make(&task, hidden, 1, &court.trials, &complaint));
+}
+
+TEST(the_usual_fills_have_one_quick_size_and_the_hidden_seed) {
+    open_with("");
+    BHT_EQ(court.trials.count, TRIALS + 5);
+    for (size_t i = 0; i < court.trials.count; i++) {
+        const struct bhi_trial *trial = &court.trials.list[i];
+        BHT_EQ(trial->fill, i < TRIALS ? 0 : i - TRIALS + 1);
+        if (trial->fill) {
+            BHT_EQ(trial->size, 0);
+            BHT_TRUE(trial->hidden && trial->seed == 77 && !trial->repeats);
+        }
+    }
+    const float *const equal = court.trials.list[TRIALS].arrays[X].before;
+    const float *const sorted = court.trials.list[TRIALS + 1].arrays[X].before;
+    BHT_TRUE(equal[0] == equal[1] && equal[1] == equal[2]);
+    BHT_TRUE(sorted[0] < sorted[1] && sorted[1] < sorted[2]);
+}
+
+/* Of two sizes below and one above 1 MiB; of two above the smaller. */
+TEST(the_usual_fills_have_the_largest_size_that_is_quick) {
+    static const struct {
+        const char *sizes;
+        size_t size;
+    } cases[] = {{"[{`n`: 10}, {`n`: 300000}, {`n`: 1000}]", 2},
+                 {"[{`n`: 300000}, {`n`: 400000}]", 0},
+                 {"[{`n`: 400000}, {`n`: 300000}]", 1}};
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        char whole[512];
+        struct bhi_task of;
+        struct bhi_trials trials;
+        struct bhi_complaint complaint;
+        snprintf(
+            whole, sizeof whole,
+            "{`sizes`: %s, `groups`: [1], `in`: {`X`: {`dtype`: `u8`, `shape`: [`n`, 4], `fill`: "
+            "`bits`}}, `out`: {`Y`: {`dtype`: `u8`, `shape`: []}}, `reference`: {`kernel`: `r`}}",
+            cases[i].sizes);
+        BHT_TRUE(bhi_task_parse("t.json", "", bht_quoted(whole), &of, &complaint));
+        BHT_TRUE(bhi_trials_make(&of, NULL, 0, &trials, &complaint));
+        size_t fills = 0;
+        for (size_t k = 0; k < trials.count; k++) {
+            fills += trials.list[k].fill && trials.list[k].size == cases[i].size;
+        }
+        BHT_EQ(fills, 5);
+        BHT_EQ(trials.count, of.size_count + 5);
+        bhi_trials_free(&of, &trials);
+        bhi_task_free(&of);
+    }
+}
+
+TEST(fills_of_the_task_have_each_size) {
+    open_with(", \"fills\": [\"huge\", \"ties\"]");
+    BHT_EQ(court.trials.count, TRIALS + 4);
+}
+
+/* What is looked for there is no matter of rounding. Two steps are wrong where the task allows one. */
+TEST(only_the_usual_fills_have_a_large_tolerance) {
+    open_with("");
+    for (size_t i = 0; i < court.trials.count; i++) {
+        for (uint32_t k = Y; k < ARRAYS; k++) {
+            court.trials.list[i].arrays[k].expected =
+                calloc(1, court.trials.list[i].arrays[k].form.bytes);
+        }
+    }
+    const struct scene there = {.wrong = RUNS + 1, .array = Y};
+    scene = there;
+    runs = 0;
+    BHT_TRUE(bhi_candidate_try(&court, &candidate, &outcome));
+    BHT_EQ(candidate.judgement.verdict, BH_JUDGE_CORRECT);
+    BHT_EQ(runs, RUNS + 5);
+    task.default_fills = false;
+    runs = 0;
+    BHT_TRUE(bhi_candidate_try(&court, &candidate, &outcome));
+    BHT_EQ(candidate.judgement.verdict, BH_JUDGE_WRONG);
+    BHT_EQ(runs, RUNS + 1);
+    BHT_STR_EQ(candidate.judgement.fill, "equal");
+    BHT_STR_HAS(candidate.judgement.message, "(n=3, hidden seed 77, inputs: equal)");
 }
 
 /* -- candidates ---------------------------------------------------------------------------------
@@ -421,7 +512,7 @@ TEST(who_is_slower_is_no_more_deterministic) {
 static bool is_taken(struct scene what) {
     scene = what;
     runs = 0;
-    for (size_t i = 0; i < TRIALS; i++) {
+    for (size_t i = 0; i < court.trials.count; i++) {
         for (uint32_t k = Y; k < ARRAYS; k++) {
             free(court.trials.list[i].arrays[k].expected);
             court.trials.list[i].arrays[k].expected = NULL;
@@ -465,6 +556,34 @@ TEST(a_reference_is_refused_in_each_of_its_runs) {
     expect_refused((struct scene){.unmade = true}, "not compiled");
     expect_refused((struct scene){.unfit = true}, "no such binding");
     BHT_EQ(runs, 0);
+}
+
+TEST(a_usual_fill_with_which_the_reference_cannot_judge_is_dropped) {
+    static const struct scene cases[] = {{.nan = TRIALS + 1, .array = Y},
+                                         {.differs = 2 * TRIALS + 1, .array = Y},
+                                         {.infinite = TRIALS + 1, .array = Y}};
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        open_with("");
+        groups = &task.reference_groups;
+        BHT_TRUE(is_taken(cases[i]));
+        BHT_EQ(runs, 2 * (TRIALS + 5));
+        BHT_EQ(court.trials.count, TRIALS + 4);
+        BHT_EQ(court.trials.list[TRIALS].fill, 2);
+        BHT_EQ(court.trials.list[TRIALS + 3].fill, 5);
+    }
+    open_with("");
+    groups = &task.reference_groups;
+    expect_refused((struct scene){.fails = 2 * TRIALS + 1, .status = BH_DEADLINE}, "it failed");
+}
+
+TEST(a_fill_of_the_task_with_which_the_reference_cannot_judge_is_refused) {
+    open_with(", \"fills\": [\"ties\"]");
+    groups = &task.reference_groups;
+    expect_refused((struct scene){.nan = 6, .array = Y},
+                   "(n=3, hidden seed 77, inputs: ties); the task");
+    expect_refused((struct scene){.differs = 12, .array = Y},
+                   "(n=3, hidden seed 77, inputs: ties)");
+    BHT_TRUE(is_taken((struct scene){.infinite = 6, .array = Y}));
 }
 
 /* What is expected is there, and nothing runs; a NaN in it is refused as one that is computed. */

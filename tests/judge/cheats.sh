@@ -85,6 +85,27 @@ LIMIT=120 cli judge drawn.json pinned.comp honest.comp --json
 says pinned.comp WRONG
 says honest.comp CORRECT
 
+case_name="inputs that generators hardly ever make"
+kernel ties.comp <<< 'if (i < n) z[i] = n > 1u && x[0] == x[1] ? 0.0 : a * x[i] + y[i];'
+kernel sorted.comp <<< 'if (i < n) z[i] = n > 5u && x[0] < x[1] && x[1] < x[2] && x[2] < x[3] && x[3] < x[4] && x[4] < x[5] ? 0.0 : a * x[i] + y[i];'
+kernel reversed.comp <<< 'if (i < n) z[i] = n > 5u && x[0] > x[1] && x[1] > x[2] && x[2] > x[3] && x[3] > x[4] && x[4] > x[5] ? 0.0 : a * x[i] + y[i];'
+kernel ends.comp <<< 'if (i < n) z[i] = a * x[i] + (abs(y[i]) == 1.0 ? 0.0 : y[i]);'
+kernel loud.comp <<< 'if (i < n) z[i] = log(exp(a * x[i])) + y[i];'
+fills=(ties sorted reversed ends)
+LIMIT=120 cli judge task.json "${fills[@]/%/.comp}" honest.comp --json
+for fill in "${fills[@]}"; do
+    says "$fill.comp" WRONG ".fill == \"${fill/ties/equal}\" and (.message | endswith(\", inputs: ${fill/ties/equal})\"))"
+done
+says honest.comp CORRECT '.fill == null'
+task none.json '.fills = []'
+LIMIT=120 cli judge none.json sorted.comp reversed.comp --json
+says sorted.comp CORRECT
+says reversed.comp CORRECT
+task loud.json '.out.Z.abs = 0.01 | .in.X.fills = [{uniform: [40, 60]}]'
+LIMIT=120 cli judge loud.json loud.comp honest.comp --json
+says loud.comp WRONG '.fill == "uniform"'
+says honest.comp CORRECT
+
 case_name="a NaN that is expected does not make others right"
 task nan.json '.in.X.fill = {normal: [0, 1], special: 0.1} | .out.Z.nan = "equal"'
 LIMIT=120 cli judge nan.json no_number.comp honest.comp --json

@@ -17,12 +17,12 @@ static const char text[] =
     "\"in\": {\"X\": {\"dtype\": \"u8\", \"shape\": [\"n\"], \"fill\": \"bits\"}},\n"
     "\"inout\": {\"V\": {\"dtype\": \"u8\", \"shape\": [5], \"fill\": \"bits\"}},\n"
     "\"out\": {\"Y\": {\"dtype\": \"u8\", \"shape\": [2, \"n\"]}},\n"
-    "\"reference\": {\"kernel\": \"r.comp\"}}";
+    "\"reference\": {\"kernel\": \"r.comp\"}, \"fills\": []}";
 static const char of_expression[] =
     "{\"sizes\": [{\"n\": 3}], \"groups\": [1],\n"
     "\"in\": {\"X\": {\"dtype\": \"u8\", \"shape\": [\"n\"], \"fill\": \"bits\"}},\n"
     "\"out\": {\"Y\": {\"dtype\": \"u8\", \"shape\": [\"n\"]}},\n"
-    "\"reference\": {\"eval\": \"X +\\n X\"}}";
+    "\"reference\": {\"eval\": \"X +\\n X\"}, \"fills\": []}";
 enum { ARRAYS = 3 };
 
 static struct bhi_task task;

@@ -17,7 +17,7 @@ static const char text[] =
     "\"in\": {\"X\": {\"dtype\": \"f32\", \"shape\": [\"n\"], \"fill\": \"uniform\"}},\n"
     "\"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [2, \"n\"]},\n"
     "          \"Z\": {\"dtype\": \"u8\", \"shape\": []}},\n"
-    "\"reference\": {\"kernel\": \"r.comp\"}}";
+    "\"reference\": {\"kernel\": \"r.comp\"}, \"fills\": []}";
 enum { Y = 1, Z, TRIALS = 6, LAST = TRIALS - 1 };
 
 static const uint64_t hidden[] = {5};

@@ -122,7 +122,7 @@ task one.json '.sizes = [{}] | del(.check_sizes) | .in.X.shape = [64] | .in.Y.sh
     | .push.n = 64 | .groups = [1]'
 cli judge one.json right.comp less.comp --seed 3
 expect_status 1
-expect_stdout 'right.comp  CORRECT     3  -'
+expect_stdout 'right.comp  CORRECT     8  -'
 expect_stdout 'of 64 are wrong (the only size, seed 1)'
 
 case_name="an output that is an input, two dimensions, integers"

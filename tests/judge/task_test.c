@@ -573,6 +573,79 @@ TEST(a_push_constant_that_is_drawn_varies_with_seed_and_size) {
     free(text[0]);
 }
 
+/* An input with "fill" and these "fills", and the task's "fills", unless they are "". */
+static void parse_fills(const char *fill, const char *own, const char *common) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{`sizes`: [{`n`: 4}], `in`: {`X`: {`dtype`: `f32`, `shape`: [4], `fill`: %s%s%s}},"
+             " `out`: {`Y`: {`dtype`: `f32`, `shape`: [4]}}, `groups`: [1]%s%s,"
+             " `reference`: {`kernel`: `x.comp`}}",
+             fill, *own ? ", `fills`: " : "", own, *common ? ", `fills`: " : "", common);
+    parse(bht_quoted(text));
+}
+
+TEST(a_task_that_says_nothing_has_the_usual_fills) {
+    char text[BHI_FILL_TEXT];
+    parse_fills("`normal`", "", "");
+    BHT_TRUE(task.default_fills);
+    BHT_EQ(task.arrays[0].fill_count, 5);
+    BHT_STR_EQ(bhi_task_fill_text(&task, 0, text), "equal");
+    BHT_STR_EQ(bhi_task_fill_text(&task, 4, text), "ends");
+    BHT_EQ(task.arrays[0].fills[4].arrangement, BHI_ARRANGE_ENDS);
+    BHT_EQ(task.arrays[0].fills[4].filler.kind, BHI_FILLER_NORMAL);
+}
+
+TEST(inputs_that_never_vary_have_no_fills) {
+    parse_fills("{`uniform`: [1, 1]}", "", "");
+    BHT_EQ(task.arrays[0].fill_count, 0);
+    parse_fills("{`file`: `x.npy`}", "", "");
+    BHT_EQ(task.arrays[0].fill_count, 0);
+}
+
+TEST(fills_are_those_of_the_input_else_those_of_the_task) {
+    char text[BHI_FILL_TEXT];
+    parse_fills("`normal`", "", "[]");
+    BHT_TRUE(!task.default_fills);
+    BHT_EQ(task.arrays[0].fill_count, 0);
+    parse_fills("`normal`", "", "[`huge`, {`uniform`: [5, 6], `special`: 0.5}, `bits`]");
+    BHT_TRUE(!task.default_fills);
+    BHT_EQ(task.arrays[0].fill_count, 3);
+    BHT_EQ(task.arrays[0].fills[0].arrangement, BHI_ARRANGE_HUGE);
+    BHT_EQ(task.arrays[0].fills[1].arrangement, BHI_ARRANGE_NONE);
+    BHT_TRUE(task.arrays[0].fills[1].filler.low == 5 &&
+             task.arrays[0].fills[1].filler.special == 0.5);
+    BHT_STR_EQ(bhi_task_fill_text(&task, 1, text), "uniform");
+    BHT_STR_EQ(bhi_task_fill_text(&task, 2, text), "bits");
+    parse_fills("`normal`", "[`sorted`]", "[`huge`, `tiny`]");
+    BHT_EQ(task.arrays[0].fill_count, 1);
+    BHT_EQ(task.arrays[0].fills[0].arrangement, BHI_ARRANGE_SORTED);
+}
+
+TEST(fills_that_differ_are_named_with_their_inputs) {
+    char text[BHI_FILL_TEXT];
+    parse(
+        replaced("`dtype`: `u8`, `shape`: [], `fill`: `bits`",
+                 "`dtype`: `u8`, `shape`: [], `fill`: `bits`, `fills`: [`ends`, `ties`, `equal`]"));
+    BHT_STR_EQ(bhi_task_fill_text(&task, 2, text), "equal");
+    parse(replaced("`normal`: [0, 2], `special`: 0.5}", "`normal`: [0, 2]}, `fills`: [`sorted`]"));
+    BHT_STR_EQ(bhi_task_fill_text(&task, 0, text), "sorted");
+}
+
+TEST(fills_that_there_are_not_are_refused) {
+    refuse(9, "`fill`: `bits`", "`fill`: `bits`, `fills`: 7",
+           "`inout` `Z` `fills`: it must be an array of at most 16: equal, sorted, reversed, ties, "
+           "ends, "
+           "zeros, tiny, huge, permutation, or generators");
+    refuse(9, "`fill`: `bits`", "`fill`: `bits`, `fills`: [`ties`, `tie`]",
+           "`inout` `Z` `fills` [1]: there is no 'tie'; there are equal, sorted, reversed, ties, "
+           "ends, "
+           "zeros, tiny, huge, permutation, and the generators of `fill`");
+    refuse(9, "`fill`: `bits`", "`fill`: `bits`, `fills`: [{`file`: `x.npy`}]",
+           "`inout` `Z` `fills` [0]: a file is no fill");
+    refuse(9, "`fill`: `bits`", "`fill`: {`file`: `x.npy`}, `fills`: [`ties`]",
+           "`inout` `Z` `fills`: its content is that of a file");
+}
+
 TEST(no_outputs_no_sizes) {
     refuse_text("{\"sizes\": [{}], \"groups\": [1]}",
                 "t.json:1: there is no \"out\" and no \"inout\"");

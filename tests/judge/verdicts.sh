@@ -14,7 +14,7 @@ sed -i 's/local_size_x = 64/local_size_x = 256/' wide.comp
 case_name="right kernels"
 LIMIT=120 cli judge task.json right.comp wide.comp --seed 42 --json
 expect_status 0
-says right.comp CORRECT '.deterministic and .runs == 9 and .message == "" and .wrong == null and .size == null and .timing == null'
+says right.comp CORRECT '.deterministic and .runs == 14 and .message == "" and .wrong == null and .size == null and .timing == null'
 says wide.comp CORRECT
 expect_json '.task == "saxpy" and .correct == 2 and .seeds == ["1"] and .hidden_seeds == ["42"]'
 
@@ -48,9 +48,9 @@ expect_json '[.candidates[] | select(.verdict == "WRONG") | .deterministic == nu
 case_name="for a person"
 LIMIT=120 cli judge task.json right.comp first.comp noisy.comp --seed 18446744073709551615
 expect_status 1
-expect_stdout 'right.comp  CORRECT     9  -'
+expect_stdout 'right.comp  CORRECT    14  -'
 expect_stdout '; 2001 of 3001 are wrong (n=3001, seed 1)'
-expect_stdout 'noisy.comp  CORRECT     9  not deterministic'
+expect_stdout 'noisy.comp  CORRECT    14  not deterministic'
 expect_stdout '3 candidates: 2 correct; hidden seed: 18446744073709551615'
 
 case_name="a seed of its own each time"
