@@ -309,6 +309,7 @@ static const struct bhi_section judge_sections[] = {
      "  CORRECT          every output is right, in every size and with every seed\n"
      "  WRONG            an output is wrong: the message has the first wrong element\n"
      "  STRAY_WRITE      it wrote outside of its outputs\n"
+     "  STRAY_READ       its outputs depend on what is behind an array\n"
      "  a status         it did not run to its end: COMPILE_FAILED, DEADLINE,\n"
      "                   WORKER_SIGNAL and so on, as of bulkhead run. BINDING_MISMATCH:\n"
      "                   its bindings or push constants are not those of the task\n"

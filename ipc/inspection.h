@@ -32,7 +32,8 @@ struct bhi_inspection_call {
 };
 
 struct bhi_inspected_binding {
-    uint32_t set, binding, kind, access, count, reserved; /* as in kernel_binding */
+    uint32_t set, binding, kind, access, count; /* as in kernel_binding */
+    uint32_t measured;                          /* 1: the kernel asks for its length */
     char type[BHI_INSPECT_NAME];
     char name[BHI_INSPECT_NAME];
 };

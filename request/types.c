@@ -15,6 +15,7 @@ struct bhi_kernel_types *bhi_kernel_types_take(const bh_inspection *inspection) 
         to->count = from->count;
         to->kind = from->kind;
         to->access = from->access;
+        to->measured = from->measured;
         memcpy(to->type, from->type, sizeof to->type);
         memcpy(to->name, from->name, sizeof to->name);
     }

@@ -12,6 +12,7 @@ struct bhi_kernel_type {
     uint32_t count;       /* number of its buffers */
     bh_binding_kind kind;
     bh_access access;
+    bool measured; /* the kernel asks for its length */
     char type[64];
     char name[64];
 };

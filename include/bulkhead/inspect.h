@@ -28,6 +28,8 @@ typedef struct bh_inspected_binding {
     char type[64];        /* of the block */
     char name[64];        /* of the variable or its block */
     uint32_t count; /* buffers in it, each of |type|: 1, or the length of an array of buffers */
+    bool measured;  /* the kernel asks for the length of its last array: the size that is bound
+                       counts */
 } bh_inspected_binding;
 
 /* One member of the push constants. A struct is listed as its members: "light.color". Arrays of
@@ -97,7 +99,7 @@ typedef struct bh_inspect_options {
 
 /* Returns what |kernel| declares. A sandboxed worker of its own, without a device, parses the
  * module, as for bh_kernel_create_source. bh_kernel_reflect says whether a device accepts it.
- * |options| may be NULL. *out_inspection has some 71 KiB: too much for many stacks.
+ * |options| may be NULL. *out_inspection has some 72 KiB: too much for many stacks.
  *
  * Blocks, some 20 ms for a small kernel. Not in a log callback. Returns BH_OK;
  *   BH_INVALID_KERNEL    the module is not valid, has no such entry point (the detail names those

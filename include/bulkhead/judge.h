@@ -113,6 +113,7 @@ typedef enum bh_judge_verdict {
     BH_JUDGE_FAILED = 3,        /* it did not run to its end: see bh_judgement.status */
     BH_JUDGE_TIMING_FORGED = 4, /* timed: its worker claims times that cannot be */
     BH_JUDGE_SLOWER = 5,        /* it is right, and slower than bh_judge_options.slower_than */
+    BH_JUDGE_STRAY_READ = 6,    /* its outputs depend on what is behind an array: see |output| */
 } bh_judge_verdict;
 
 /* Returns the name, such as "CORRECT" or "STRAY_WRITE"; of BH_JUDGE_FAILED the name of |status|,
@@ -175,7 +176,8 @@ typedef struct bh_judgement {
     uint32_t rank;       /* WRONG: of the output */
     uint32_t size_index; /* of that run: counts the task's sizes, check_sizes, hidden ones */
     uint64_t index[BH_JUDGE_RANK]; /* WRONG: of the first wrong element */
-    char output[64];               /* WRONG, STRAY_WRITE: the binding, as the task names it */
+    char output[64];               /* WRONG, STRAY_WRITE, STRAY_READ: the binding, as the task
+                                      names it */
     char expected[64];             /* WRONG: so that reading the text gives the same number */
     char got[64];                  /* WRONG: the same */
     char name[64];                 /* of the candidate: its file without folder and ending */

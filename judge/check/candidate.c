@@ -19,6 +19,7 @@ BH_API const char *bh_judge_verdict_name(bh_judge_verdict verdict, bh_status sta
         [BH_JUDGE_FAILED] = NULL,
         [BH_JUDGE_TIMING_FORGED] = "TIMING_FORGED",
         [BH_JUDGE_SLOWER] = "SLOWER",
+        [BH_JUDGE_STRAY_READ] = "STRAY_READ",
     };
     const bool known = (unsigned)verdict < sizeof names / sizeof names[0] && names[verdict];
     return known ? names[verdict] : bh_status_name(status);
@@ -157,6 +158,55 @@ struct judging {
     struct bhi_judge_outcome *outcome;
 };
 
+/* Runs number |number| twice more, with the same noise, where it cannot see what is behind the arrays of
+ * |exact|. Returns false if it does not run; then it is judged by the run before. */
+static bool run_exact(struct judging *judging, const struct bhi_trial *trial, uint64_t number,
+                      uint32_t exact, bool *out_right) {
+    struct bhi_court *court = judging->court;
+    const struct bhi_program program = {.kernel = &judging->kernel,
+                                        .groups = &court->task->groups,
+                                        .exact = exact,
+                                        .number = number};
+    *out_right = true;
+    for (int i = 0; i < 2 && *out_right; i++) {
+        struct bhi_judge_outcome ignored = {.status = BH_OK};
+        struct bhi_launched launched;
+        bh_judgement unused = {.deterministic = true};
+        if (!bhi_court_launch(court, judging->stream, &program, trial, &launched, &ignored)) {
+            return false;
+        }
+        *out_right = bhi_candidate_check(court->task, trial, trial, &launched, &unused);
+        bhi_launched_free(&launched);
+    }
+    return true;
+}
+
+/* A kernel that is wrong: is it right if there is nothing behind its arrays? Then it has read that. */
+static void find_stray_read(struct judging *judging, const struct bhi_trial *trial,
+                            uint64_t number) {
+    const struct bhi_task *task = judging->court->task;
+    char where[BHI_TRIAL_TEXT];
+    bool right = false;
+    uint32_t array = 0;
+    if (judging->out->verdict != BH_JUDGE_WRONG || task->robust ||
+        !run_exact(judging, trial, number, UINT32_MAX, &right) || !right) {
+        return;
+    }
+    while (array < task->array_count &&
+           run_exact(judging, trial, number, ~(UINT32_C(1) << array), &right) && right) {
+        array++;
+    }
+    bh_judgement *out = judging->out;
+    const bool named = array < task->array_count && !right;
+    bhi_judgement_end(task, trial, BH_JUDGE_STRAY_READ, out);
+    snprintf(out->output, sizeof out->output, "%s", named ? task->arrays[array].place : "");
+    out->wrong = out->elements = out->rank = 0;
+    out->ulp = 0;
+    out->expected[0] = out->got[0] = '\0';
+    bhi_format(out->message, sizeof out->message, "it reads past the end of %.60s (%s)",
+               named ? out->output : "an array", bhi_trial_text(task, trial, where));
+}
+
 /* Returns false if it has been judged, or cannot be. */
 static bool run_once(struct judging *judging, const struct bhi_trial *trial,
                      struct bhi_launched *launched) {
@@ -169,6 +219,7 @@ static bool run_once(struct judging *judging, const struct bhi_trial *trial,
     judging->out->runs++;
     if (!bhi_candidate_check(court->task, trial, trial, launched, judging->out)) {
         bhi_launched_free(launched);
+        find_stray_read(judging, trial, launched->number);
         return false;
     }
     return true;

@@ -30,7 +30,7 @@ static bool run_once(const struct runner *runner, const struct bhi_trial *trial,
 
 /* Says that it computes different bytes. */
 static bool refuse_variation(const struct bhi_task *task, const struct bhi_trial *trial,
-                             uint32_t index, const uint8_t *a, const uint8_t *b,
+                             uint32_t index, const uint8_t *a, const uint8_t *b, bool strays,
                              struct bhi_judge_outcome *outcome) {
     const struct bhi_trial_array *array = &trial->arrays[index];
     const uint64_t size = array->form.bytes / array->count;
@@ -43,8 +43,8 @@ static bool refuse_variation(const struct bhi_task *task, const struct bhi_trial
     memcpy(&x, a + i * size, size);
     memcpy(&y, b + i * size, size);
     return bhi_judge_outcome_fail(
-        outcome, BH_INVALID_ARGUMENT,
-        "it is not deterministic: %s is %s, and with the same inputs %s (%s)",
+        outcome, BH_INVALID_ARGUMENT, "it %s: %s is %s, and with the same inputs %s (%s)",
+        strays ? "reads past the end of an array" : "is not deterministic",
         bhi_position_text(task->arrays[index].place, &array->form, i, where),
         bhi_element_text(task->arrays[index].dtype, x, first),
         bhi_element_text(task->arrays[index].dtype, y, second), bhi_trial_text(task, trial, which));
@@ -71,6 +71,25 @@ static bool check_nan(const struct bhi_task *task, const struct bhi_trial *trial
     return true;
 }
 
+/* What is behind arrays is noise, which differs in two runs: is that the cause? */
+static bool reads_past(const struct runner *runner, const struct bhi_trial *trial) {
+    struct bhi_judge_outcome ignored = {.status = BH_OK};
+    struct bhi_launched runs[2] = {{.strayed = false}, {.strayed = false}};
+    struct runner exact = *runner;
+    bool same = !runner->court->task->robust;
+    exact.program.exact = UINT32_MAX;
+    for (int i = 0; i < 2 && same; i++) {
+        same = run_once(&exact, trial, &runs[i], &ignored);
+    }
+    for (uint32_t i = 0; i < runner->court->task->array_count && same; i++) {
+        same = !runs[0].outputs[i] ||
+               !memcmp(runs[0].outputs[i], runs[1].outputs[i], trial->arrays[i].form.bytes);
+    }
+    bhi_launched_free(&runs[0]);
+    bhi_launched_free(&runs[1]);
+    return same;
+}
+
 /* Runs it twice; the first outputs become what is expected. */
 static bool run_twice(const struct runner *runner, struct bhi_trial *trial,
                       struct bhi_judge_outcome *outcome) {
@@ -89,7 +108,8 @@ static bool run_twice(const struct runner *runner, struct bhi_trial *trial,
     for (uint32_t i = 0; i < task->array_count && good; i++) {
         const struct bhi_trial_array *array = &trial->arrays[i];
         if (array->expected && memcmp(array->expected, second.outputs[i], array->form.bytes) != 0) {
-            good = refuse_variation(task, trial, i, array->expected, second.outputs[i], outcome);
+            good = refuse_variation(task, trial, i, array->expected, second.outputs[i],
+                                    reads_past(runner, trial), outcome);
         }
     }
     bhi_launched_free(&second);

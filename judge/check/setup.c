@@ -53,6 +53,8 @@ struct bhi_setup {
     char *push;                  /* what the request borrows; owned */
     struct bhi_margins *margins; /* by array; owned; NULL: an expression */
     bh_binding bindings[BHI_TASK_ARRAYS];
+    uint64_t number; /* of the run */
+    uint32_t shown;  /* a bit for each array: its binding has what is behind it, too */
     /* Of an expression: */
     bh_parameter parameters[BHI_TASK_ARRAYS];
     bh_argument arguments[BHI_TASK_ARRAYS];
@@ -162,6 +164,22 @@ bool bhi_court_check_kernel(const struct bhi_court *court, const struct bhi_judg
     return good;
 }
 
+/* An access behind an array does no harm where the driver is robust, and nobody would see it: reads
+ * are 0, writes are lost. So the binding is larger than the array, unless the kernel asks for its length. */
+static bool is_shown(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
+                     const struct bhi_run_request *request, uint32_t index) {
+    const struct bhi_kernel_type *type =
+        bhi_kernel_types_find(kernel->types, request->bindings[index].slot);
+    return !court->task->robust && type && type->kind == BH_BINDING_STORAGE_BUFFER &&
+           !type->measured;
+}
+
+/* How many bytes behind array |index| its binding has. */
+static uint64_t behind(const struct bhi_setup *setup, uint32_t index) {
+    const bool is_in = setup->task->arrays[index].role == BHI_TASK_IN;
+    return setup->shown >> index & 1 ? (is_in ? BHI_TAIL : BHI_MARGIN) : 0;
+}
+
 static void command_kernel(struct bhi_setup *setup, const struct bhi_judged_kernel *kernel,
                            const uint32_t groups[3]) {
     const struct bhi_run_request *request = &setup->request;
@@ -169,7 +187,7 @@ static void command_kernel(struct bhi_setup *setup, const struct bhi_judged_kern
     for (uint32_t i = 0; i < request->binding_count; i++) {
         setup->bindings[i].buffer = setup->buffers[i];
         setup->bindings[i].offset = setup->offsets[i];
-        setup->bindings[i].size = setup->trial->arrays[i].form.bytes;
+        setup->bindings[i].size = setup->trial->arrays[i].form.bytes + behind(setup, i);
     }
     setup->command = (bh_command){.type = BH_COMMAND_DISPATCH,
                                   .dispatch = {.kernel = kernel->kernel,
@@ -313,7 +331,14 @@ static bool is_input(const struct bhi_task *task, uint32_t index) {
 /* The size of the buffer of array |index|. */
 static uint64_t buffer_size(const struct bhi_setup *setup, uint32_t index) {
     const bool has_margins = setup->margins && !is_input(setup->task, index);
-    return setup->trial->arrays[index].form.bytes + (has_margins ? 2 * BHI_MARGIN : 0);
+    return setup->trial->arrays[index].form.bytes +
+           (has_margins ? 2 * BHI_MARGIN : behind(setup, index));
+}
+
+/* Of random bits half are numbers near 0, which would change no result. */
+static void fill_tail(bh_dtype dtype, struct bhi_filler_place place, void *out, uint64_t size) {
+    static const struct bhi_filler unused = {.kind = BHI_FILLER_BITS};
+    (void)bhi_arrange(BHI_ARRANGE_HUGE, &unused, place, dtype, size / bhi_dtype_size(dtype), out);
 }
 
 /* Makes the buffer of array |index| and fills it. |number| is the run's: no two have the same
@@ -342,7 +367,10 @@ static bool make_buffer(const struct bhi_court *court, bh_stream *near,
     if (!bhi_content_begin(setup->buffers[index], size, &content, outcome)) {
         return false;
     }
-    if (size > array->form.bytes) {
+    if (is_input(setup->task, index)) {
+        fill_tail(setup->task->arrays[index].dtype, place, (uint8_t *)content + array->form.bytes,
+                  size - array->form.bytes);
+    } else if (size > array->form.bytes) {
         setup->offsets[index] = BHI_MARGIN;
         bhi_margins_fill(&setup->margins[index], place, content, array->form.bytes);
     }
@@ -355,7 +383,8 @@ static bool make_buffer(const struct bhi_court *court, bh_stream *near,
 static bool make(struct bhi_court *court, bh_stream *near, const struct bhi_program *program,
                  const struct bhi_inputs *inputs, struct bhi_setup *setup,
                  struct bhi_judge_outcome *outcome) {
-    const uint64_t number = atomic_fetch_add(&court->runs, 1);
+    const uint64_t number =
+        program->number ? program->number : atomic_fetch_add(&court->runs, 1) + 1;
     const struct bhi_judged_kernel *kernel = program->kernel;
     struct bhi_complaint complaint;
     uint32_t counts[3] = {0};
@@ -369,6 +398,13 @@ static bool make(struct bhi_court *court, bh_stream *near, const struct bhi_prog
     if (kernel ? !prepare_kernel(court, kernel, setup, outcome)
                : !prepare_expression(court, setup, program->cache, outcome)) {
         return false;
+    }
+    /* Inputs of timed runs are close together in one buffer. */
+    setup->number = number;
+    for (uint32_t i = 0; kernel && !inputs && i < court->task->array_count; i++) {
+        setup->shown |=
+            (uint32_t)(is_shown(court, kernel, &setup->request, i) && !(program->exact >> i & 1))
+            << i;
     }
     for (uint32_t i = 0; i < court->task->array_count; i++) {
         if (!make_buffer(court, near, inputs, setup, number, i, outcome)) {
@@ -440,7 +476,7 @@ static bool take_output(const struct bhi_setup *setup, uint32_t index, struct bh
 
 bool bhi_setup_take(const struct bhi_setup *setup, struct bhi_launched *out,
                     struct bhi_judge_outcome *outcome) {
-    *out = (struct bhi_launched){.strayed = false};
+    *out = (struct bhi_launched){.number = setup->number};
     for (uint32_t i = 0; i < setup->task->array_count; i++) {
         if (!is_input(setup->task, i) && !take_output(setup, i, out, outcome)) {
             bhi_launched_free(out);

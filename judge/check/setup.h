@@ -30,7 +30,10 @@ void bhi_judged_kernel_free(struct bhi_judged_kernel *kernel);
 
 /* Margins: bytes around an output that no kernel may change. */
 
-enum { BHI_MARGIN = 4096 }; /* bytes before an output and behind it; no device aligns to more */
+enum {
+    BHI_MARGIN = 4096, /* bytes before an output and behind it; no device aligns to more */
+    BHI_TAIL = 16384,  /* bytes behind an input: huge numbers, others in each run */
+};
 
 /* What the margins of one buffer held. */
 struct bhi_margins {
@@ -49,6 +52,7 @@ bool bhi_margins_find(const struct bhi_margins *margins, const void *buffer, uin
 /* What a run left. */
 struct bhi_launched {
     void *outputs[BHI_TASK_ARRAYS]; /* copies, of INOUT and OUT; owned */
+    uint64_t number;                /* of the run */
     bool strayed;                   /* a margin has changed */
     uint32_t stray_array;           /* of this array */
     int64_t stray_offset;           /* in bytes from the output's beginning */
@@ -70,6 +74,9 @@ struct bhi_program {
                                                as numbers that are written in it */
     const struct bhi_task_groups *groups; /* of the kernel */
     struct bhi_reference_template *cache; /* of the expression */
+    uint32_t exact;                       /* a bit for each array: the kernel cannot see what is
+                                               behind it, as if the task allowed that */
+    uint64_t number;                      /* of the run, which decides its noise; 0: the next one */
 };
 
 struct bhi_setup;

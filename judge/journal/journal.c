@@ -189,13 +189,14 @@ static bool read_record(const struct bhi_court *court, json_t *record, bh_judgem
         json_unpack(record, "{s:i, s:i, s:i, s:i, s:I, s:b, s:s}", "judgement", &judged, "status",
                     &status, "blame", &blame, "array", &array, "runs", &runs, "nondeterministic",
                     &nondeterministic, "message", &message) != 0 ||
-        judged < 0 || judged > BH_JUDGE_SLOWER || status < 0 || blame < 0 ||
+        judged < 0 || judged > BH_JUDGE_STRAY_READ || status < 0 || blame < 0 ||
         blame > BH_BLAME_CERTAIN || array < 0 || (size_t)array >= court->task->array_count ||
         runs < 0 || !take_text(message, out->message, sizeof out->message) ||
         !(json_is_null(trial) || (json_is_integer(trial) && which < court->trials.count))) {
         return false;
     }
-    const bool has_output = judged == BH_JUDGE_WRONG || judged == BH_JUDGE_STRAY_WRITE;
+    const bool has_output =
+        judged == BH_JUDGE_WRONG || judged == BH_JUDGE_STRAY_WRITE || judged == BH_JUDGE_STRAY_READ;
     const struct bhi_trial *ended = json_is_null(trial) ? NULL : &court->trials.list[which];
     if (has_output && !ended) {
         return false;

@@ -700,6 +700,16 @@ static bool take_amount(struct parser *parser, const char *key, struct bhi_task_
     return leave(parser);
 }
 
+static bool take_robust(struct parser *parser) {
+    const json_t *value = json_object_get(parser->task->json, "robust");
+    enter(parser, "robust");
+    if (value && !json_is_boolean(value)) {
+        return refuse(parser, "it must be true or false");
+    }
+    parser->task->robust = json_is_true(value);
+    return leave(parser);
+}
+
 static bool take_limits(struct parser *parser) {
     static const char *const keys[] = {"deadline", "compile_deadline", "memory", NULL};
     struct bhi_task *task = parser->task;
@@ -926,9 +936,10 @@ static bool take_name(struct parser *parser) {
 }
 
 static bool take_all(struct parser *parser) {
-    static const char *const keys[] = {
-        "name",  "sizes", "check_sizes", "hidden_sizes", "seeds",      "in",        "inout",  "out",
-        "fills", "push",  "groups",      "bytes",        "operations", "reference", "limits", NULL};
+    static const char *const keys[] = {"name",   "sizes", "check_sizes", "hidden_sizes", "seeds",
+                                       "in",     "inout", "out",         "fills",        "push",
+                                       "groups", "bytes", "operations",  "reference",    "limits",
+                                       "robust", NULL};
     struct bhi_task *task = parser->task;
     if (!bhi_reading_check_keys(&parser->reading, task->json, keys) || !take_name(parser) ||
         !take_sizes(parser, "sizes", false) || !take_sizes(parser, "check_sizes", true)) {
@@ -948,7 +959,7 @@ static bool take_all(struct parser *parser) {
         !take_groups(parser, task->json, &task->groups) ||
         !take_amount(parser, "bytes", &task->bytes) ||
         !take_amount(parser, "operations", &task->operations) || !take_reference(parser) ||
-        !take_limits(parser)) {
+        !take_limits(parser) || !take_robust(parser)) {
         return false;
     }
     for (size_t i = 0; i < task->size_count; i++) {

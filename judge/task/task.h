@@ -94,6 +94,7 @@ struct bhi_task {
     size_t array_count;
     struct bhi_task_push pushes[BHI_TASK_PUSHES];
     size_t push_count;
+    bool robust; /* kernels may access what is behind an array: there is nothing */
     struct bhi_task_groups groups;
     /* What a run moves and computes at least, for rates; not given: 0 and no expression. */
     struct bhi_task_number bytes, operations;

@@ -121,7 +121,7 @@ class Judgement:
 
     name: str
     verdict: str
-    """'CORRECT', 'WRONG', 'STRAY_WRITE', 'TIMING_FORGED', 'SLOWER', or the name of the status with
+    """'CORRECT', 'WRONG', 'STRAY_WRITE', 'STRAY_READ', 'TIMING_FORGED', 'SLOWER', or the name of the status with
     which it failed.
     """
     status: Status

@@ -19,7 +19,7 @@ static bool take_binding(const struct bhi_inspected_binding *from, bh_inspected_
     if (from->set > 31 || from->binding > 65535 || from->kind < BH_BINDING_STORAGE_BUFFER ||
         from->kind > BH_BINDING_UNIFORM_BUFFER || from->access < BH_ACCESS_READ ||
         from->access > BH_ACCESS_READ_WRITE || from->count < 1 ||
-        from->count > BHI_INSPECT_BINDINGS) {
+        from->count > BHI_INSPECT_BINDINGS || from->measured > 1) {
         return false;
     }
     out->set = from->set;
@@ -27,6 +27,7 @@ static bool take_binding(const struct bhi_inspected_binding *from, bh_inspected_
     out->kind = (bh_binding_kind)from->kind;
     out->access = (bh_access)from->access;
     out->count = from->count;
+    out->measured = from->measured;
     take_text(out->type, from->type);
     take_text(out->name, from->name);
     return true;

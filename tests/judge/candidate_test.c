@@ -40,6 +40,8 @@ static struct scene {
     bool unmade, unfit; /* the kernel cannot be made, or has other bindings */
     int nan, infinite;  /* the two runs of this trial leave a NaN, or an infinity */
     uint32_t array;     /* of which all of this is */
+    uint32_t reads;     /* a bit for each array: what is behind it makes an element wrong */
+    bool varies;        /* and another one in each run */
 } scene;
 static int runs;
 static const struct bhi_task_groups *groups; /* with which they have to be run */
@@ -74,7 +76,9 @@ BHT_WRAP(bool, bhi_stream_find_device, bh_stream *stream, char out[48],
 BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
          const struct bhi_program *program, const struct bhi_trial *trial, struct bhi_launched *out,
          struct bhi_judge_outcome *why) {
-    const int run = ++runs;
+    /* To look once more, without what is behind arrays, is no other run. */
+    static uint32_t looks;
+    const int run = program->exact ? runs : ++runs;
     BHT_STR_EQ(program->kernel->name, "kernel");
     BHT_TRUE(program->groups == groups);
     if (run == scene.fails || scene.fails < 0) {
@@ -90,7 +94,12 @@ BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
         BHT_TRUE(out->outputs[i]);
     }
     /* The last element, so that each of them has to be looked at. */
-    uint32_t bits = run == scene.differs ? 1 : run == scene.wrong ? 2 : 0;
+    const bool differs = program->exact ? (run + 1) / 2 == (scene.differs + 1) / 2 && ++looks % 2
+                                        : run == scene.differs;
+    uint32_t bits = differs ? 1 : run == scene.wrong ? 2 : 0;
+    if (scene.reads & ~program->exact) {
+        bits = scene.varies ? 100 + (uint32_t)run : 3;
+    }
     bits = scene.nan && (run + 1) / 2 == scene.nan ? 0x7fc00000 : bits;
     bits = scene.infinite && (run + 1) / 2 == scene.infinite ? 0x7f800000 : bits;
     if (scene.array == Y) {
@@ -403,6 +412,26 @@ TEST(the_first_run_that_is_wrong_ends_it) {
     }
 }
 
+/* What is right once there is nothing behind an array has read that; otherwise it is merely wrong. */
+TEST(a_kernel_that_reads_past_an_array_is_told_which) {
+    static const char *const named[] = {"X", "Y", "Z"};
+    for (uint32_t array = X; array < ARRAYS; array++) {
+        BHT_EQ(judge((struct scene){.reads = 1u << array, .array = Y}), BH_JUDGE_STRAY_READ);
+        BHT_STR_EQ(candidate.judgement.output, named[array]);
+        char said[64];
+        snprintf(said, sizeof said, "it reads past the end of %s (n=2, seed 5)", named[array]);
+        BHT_STR_EQ(candidate.judgement.message, said);
+        BHT_EQ(candidate.judgement.runs, 1);
+        BHT_TRUE(candidate.judgement.located && !candidate.judgement.wrong);
+        BHT_STR_EQ(candidate.judgement.got, "");
+    }
+    BHT_STR_EQ(bh_judge_verdict_name(BH_JUDGE_STRAY_READ, BH_OK), "STRAY_READ");
+    BHT_EQ(judge((struct scene){.reads = 1, .wrong = 1, .array = Y}), BH_JUDGE_WRONG);
+    task.robust = true;
+    BHT_EQ(judge((struct scene){.reads = 1, .array = Y}), BH_JUDGE_WRONG);
+    BHT_EQ(runs, 1);
+}
+
 /* And comes before a wrong output. */
 TEST(the_first_run_that_writes_outside_ends_it) {
     static const struct {
@@ -556,6 +585,15 @@ TEST(a_reference_is_refused_in_each_of_its_runs) {
     expect_refused((struct scene){.unmade = true}, "not compiled");
     expect_refused((struct scene){.unfit = true}, "no such binding");
     BHT_EQ(runs, 0);
+}
+
+TEST(a_reference_that_reads_past_an_array_is_told_so) {
+    groups = &task.reference_groups;
+    expect_refused((struct scene){.reads = 1, .varies = true, .array = Y},
+                   "it reads past the end of an array: Y[1] is ");
+    task.robust = true;
+    expect_refused((struct scene){.reads = 1, .varies = true, .array = Y},
+                   "it is not deterministic: Y[1] is ");
 }
 
 TEST(a_usual_fill_with_which_the_reference_cannot_judge_is_dropped) {

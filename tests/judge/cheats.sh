@@ -46,8 +46,12 @@ candidate behind_output "$wrong" 'if (i < n) z[i] = z[n + i] + (x[i] > 1e30 ? y[
 candidate far_behind "$wrong" 'if (i < n) z[i] = z[i + 1048576u] + (x[i] > 1e30 ? y[i] + a : 0);'
 candidate leftovers "$wrong" 'if (i < n) z[i] = s[gl_LocalInvocationIndex]; s[gl_LocalInvocationIndex] = i < n ? a * x[i] + y[i] : 0;' "$shared"
 candidate state '. == "BINDING_MISMATCH"' 'if (i < n) { z[i] = x[i]; x[i] = a * x[i] + y[i]; }' 's/readonly buffer X/buffer X/'
-# Writes next to its output do no harm; where they can be seen, they are.
-candidate stray '. == "CORRECT" or . == "STRAY_WRITE"' 'if (i < n) { z[i] = a * x[i] + y[i]; z[n + i] = 7; }'
+# It reads or writes next to an array, which does no harm where the driver is robust.
+candidate next_input '. == "STRAY_READ"' 'if (i < n) z[i] = a * x[i] + y[i] + (i + 1 == n ? y[n] : 0.0);'
+candidate next_output '. == "STRAY_READ"' 'if (i < n) z[i] = a * x[i] + y[i] + (i == 0 ? min(abs(z[n]), 1.0) : 0.0);'
+candidate no_bound '. == "STRAY_WRITE"' 'if (i < n + 64) z[i] = a * x[i] + y[i];'
+candidate asks_length "$correct" 'if (i < z.length() && n > 0) z[i] = a * x[i] + y[i];'
+candidate stray '. == "STRAY_WRITE"' 'if (i < n) { z[i] = a * x[i] + y[i]; z[n + i] = 7; }'
 candidate wide "$correct" 'if (i < n) z[i] = fma(a, x[i], y[i]);' 's/local_size_x = 64/local_size_x = 128/'
 # It ends only if four bits of each number of the noise in its output are 0.
 forever='while (z[0] != 7.0) { for (uint k = 0; k < 60000u \&\& z[0] != 7.0; k++) z[1] = fract(sin(z[1]) * 43758.5); }'
@@ -73,6 +77,13 @@ for ((k = 0; k < ${#candidates[@]}; k++)); do
     expect_json --arg file "${candidates[k]}" ".candidates[] | select(.file == \$file).verdict | ${wanted[k]}"
 done
 
+case_name="a task that allows accesses behind its arrays"
+task robust.json '.robust = true'
+LIMIT=120 cli judge robust.json next_input.comp no_bound.comp honest.comp --json
+says next_input.comp CORRECT
+says no_bound.comp CORRECT
+says honest.comp CORRECT
+
 case_name="sizes and numbers that the task does not have"
 kernel listed.comp <<< 'if (i < n) z[i] = n == 1u || n == 1000u || n == 3001u ? a * x[i] + y[i] : 0.0;'
 kernel pinned.comp <<< 'if (i < n) z[i] = 2.5 * x[i] + y[i] + (a > 1e9 ? 1.0 : 0.0);'
@@ -90,7 +101,7 @@ kernel ties.comp <<< 'if (i < n) z[i] = n > 1u && x[0] == x[1] ? 0.0 : a * x[i] 
 kernel sorted.comp <<< 'if (i < n) z[i] = n > 5u && x[0] < x[1] && x[1] < x[2] && x[2] < x[3] && x[3] < x[4] && x[4] < x[5] ? 0.0 : a * x[i] + y[i];'
 kernel reversed.comp <<< 'if (i < n) z[i] = n > 5u && x[0] > x[1] && x[1] > x[2] && x[2] > x[3] && x[3] > x[4] && x[4] > x[5] ? 0.0 : a * x[i] + y[i];'
 kernel ends.comp <<< 'if (i < n) z[i] = a * x[i] + (abs(y[i]) == 1.0 ? 0.0 : y[i]);'
-kernel loud.comp <<< 'if (i < n) z[i] = log(exp(a * x[i])) + y[i];'
+kernel loud.comp <<< 'if (i < n) z[i] = exp(a * x[i]) > 1e38 ? 0.0 : a * x[i] + y[i];'
 fills=(ties sorted reversed ends)
 LIMIT=120 cli judge task.json "${fills[@]/%/.comp}" honest.comp --json
 for fill in "${fills[@]}"; do
@@ -101,7 +112,7 @@ task none.json '.fills = []'
 LIMIT=120 cli judge none.json sorted.comp reversed.comp --json
 says sorted.comp CORRECT
 says reversed.comp CORRECT
-task loud.json '.out.Z.abs = 0.01 | .in.X.fills = [{uniform: [40, 60]}]'
+task loud.json '.in.X.fills = [{uniform: [40, 60]}]'
 LIMIT=120 cli judge loud.json loud.comp honest.comp --json
 says loud.comp WRONG '.fill == "uniform"'
 says honest.comp CORRECT

@@ -45,7 +45,7 @@ static bh_kernel *kernel_of(const char *text, const bh_kernel_options *options) 
 }
 
 /* What bh_kernel_inspect's comment says of it. */
-_Static_assert(sizeof(bh_inspection) / 1024 == 71, "some 71 KiB");
+_Static_assert(sizeof(bh_inspection) / 1024 == 72, "some 72 KiB");
 
 static bh_inspection said = {.struct_size = sizeof said};
 
@@ -57,6 +57,19 @@ static void inspect(bh_kernel *kernel, const bh_inspect_options *options) {
     if (try_to_inspect(kernel, options) != BH_OK) {
         BHT_FAIL("%s", detail.message);
     }
+}
+
+TEST(who_asks_for_a_length_is_told) {
+    static const char asks[] = "#version 450\n"
+                               "layout(binding = 0) readonly buffer X { float x[]; };\n"
+                               "layout(binding = 1) buffer Y { uint many; float y[]; };\n"
+                               "layout(binding = 2) buffer Z { float z[]; };\n"
+                               "void main() { z[0] = x[0] + float(y.length()); y[1] = 0; }\n";
+    bh_kernel *kernel = kernel_of(asks, NULL);
+    inspect(kernel, NULL);
+    BHT_EQ(said.binding_count, 3);
+    BHT_TRUE(!said.bindings[0].measured && said.bindings[1].measured && !said.bindings[2].measured);
+    bh_kernel_release(kernel);
 }
 
 TEST(all_of_it_is_told) {

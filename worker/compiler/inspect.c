@@ -153,6 +153,7 @@ static void take_bindings(struct bhi_inspection *out,
         to->kind = from->kind;
         to->access = from->access;
         to->count = from->count;
+        to->measured = from->measured;
         memcpy(to->name, from->name, sizeof to->name);
     }
 }

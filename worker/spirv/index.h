@@ -22,7 +22,8 @@ struct bhi_module {
     uint32_t constant_count;
 };
 
-#define BHI_MODULE_USED 4u
+#define BHI_MODULE_USED     4u
+#define BHI_MODULE_MEASURED 8u /* its length is asked for */
 
 static inline SpvOp bhi_spv_op(const uint32_t *at) {
     return (SpvOp)(at[0] & SpvOpCodeMask);

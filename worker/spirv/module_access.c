@@ -116,7 +116,7 @@ static void visit(struct walk *walk, const uint32_t *at) {
         call(walk, at, length);
         break;
     case SpvOpArrayLength:
-        touch(walk, at[3], 0);
+        touch(walk, at[3], BHI_MODULE_MEASURED);
         break;
     case SpvOpLoad:
     case SpvOpAtomicLoad:

@@ -144,11 +144,12 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
     if (!count_buffers(r, resource, &one)) {
         return false;
     }
-    const uint32_t uses = bhi_module_uses(r->module, resource->id) & BH_ACCESS_READ_WRITE;
+    const uint32_t uses = bhi_module_uses(r->module, resource->id);
     one.access = kind == BH_BINDING_UNIFORM_BUFFER ? BH_ACCESS_READ
                                                    : decorated_access(r, resource->id) & uses;
     one.access = one.access == 0 ? BH_ACCESS_READ : one.access; /* at most its length is read */
     one.stores = one.access & BH_ACCESS_WRITE;
+    one.measured = uses & BHI_MODULE_MEASURED;
     size_t bytes = 0;
     spvc_type block = spvc_compiler_get_type_handle(r->compiler, resource->base_type_id);
     if (kind == BH_BINDING_UNIFORM_BUFFER && block &&
@@ -172,6 +173,7 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
         }
         other->access |= one.access;
         other->stores |= one.stores;
+        other->measured |= one.measured;
         other->min_bytes = other->min_bytes > one.min_bytes ? other->min_bytes : one.min_bytes;
         if (other->name[0] == '\0') {
             memcpy(other->name, one.name, sizeof other->name);

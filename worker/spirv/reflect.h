@@ -12,6 +12,7 @@ struct bhi_reflected_binding {
     uint32_t kind;      /* bh_binding_kind */
     uint32_t access;    /* bh_access: what the decorations permit and the code may do */
     bool stores;        /* the code can store to it */
+    bool measured;      /* the code asks for its length */
     uint32_t min_bytes; /* uniform buffers: size of the block */
     uint32_t count;     /* its buffers: 1, or the length of an array of buffers */
     uint32_t first;     /* index of its first buffer among all buffers of the kernel */
