@@ -256,6 +256,15 @@ static void run_all(struct judging *judging) {
     bh_stream_release(judging->stream);
 }
 
+/* Zeros in workgroup memory would hide that a kernel reads it before it writes it. */
+static uint32_t draw_noise(struct bhi_court *court) {
+    enum { OF_SHARED = 0x53686172 }; /* no run's noise has this counter */
+    const uint32_t number = (uint32_t)atomic_fetch_add(&court->runs, 1);
+    return bhi_philox(court->noise_seed, (struct bhi_philox){{number, OF_SHARED, OF_SHARED, 0}})
+               .words[0] |
+           1;
+}
+
 bool bhi_candidate_try(struct bhi_court *court, struct bhi_candidate *candidate,
                        struct bhi_judge_outcome *outcome) {
     bh_judgement *out = &candidate->judgement;
@@ -263,8 +272,8 @@ bool bhi_candidate_try(struct bhi_court *court, struct bhi_candidate *candidate,
     *outcome = (struct bhi_judge_outcome){.status = BH_OK};
     *out = (bh_judgement){.struct_size = sizeof *out, .deterministic = true};
     candidate->file.deadline_ns = court->task->compile_deadline_ns;
-    const bool made =
-        bhi_judged_kernel_make(&candidate->file, false, court->context, &judging.kernel, outcome);
+    const bool made = bhi_judged_kernel_make(&candidate->file, false, draw_noise(court),
+                                             court->context, &judging.kernel, outcome);
     snprintf(out->name, sizeof out->name, "%s", judging.kernel.name);
     out->hashed = judging.kernel.has_content;
     memcpy(out->content, judging.kernel.content, sizeof out->content);

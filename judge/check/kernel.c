@@ -6,8 +6,9 @@
 #include "request/kernel_maker.h"
 #include "tool/text.h"
 
-static bool make(const struct bhi_kernel_file *file, bool trusted, bh_context *context,
-                 struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
+static bool make(const struct bhi_kernel_file *file, bool trusted, uint32_t noise,
+                 bh_context *context, struct bhi_judged_kernel *out,
+                 struct bhi_judge_outcome *outcome) {
     static const struct bhi_kernel_words words = {.otherwise = "", .log = BHI_LOG_IS_QUOTED};
     struct bhi_kernel_make *make = calloc(1, sizeof *make);
     bh_kernel_options options = {.struct_size = sizeof options};
@@ -16,6 +17,7 @@ static bool make(const struct bhi_kernel_file *file, bool trusted, bh_context *c
     }
     options.name = out->name;
     options.trusted = trusted;
+    options.shared_noise = noise;
     make->words = &words;
     make->context = context;
     make->file = file;
@@ -38,8 +40,9 @@ static bool make(const struct bhi_kernel_file *file, bool trusted, bh_context *c
     return good;
 }
 
-bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, bh_context *context,
-                            struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
+bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, uint32_t noise,
+                            bh_context *context, struct bhi_judged_kernel *out,
+                            struct bhi_judge_outcome *outcome) {
     struct bhi_kernel_file whole = *file;
     struct bhi_complaint complaint;
     void *code = NULL;
@@ -55,7 +58,7 @@ bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, bh
     if (!good) {
         bhi_judge_outcome_refuse(outcome, BH_COMPILE_FAILED, &complaint);
     }
-    if (!good || !(good = make(&whole, trusted, context, out, outcome))) {
+    if (!good || !(good = make(&whole, trusted, noise, context, out, outcome))) {
         bhi_judged_kernel_free(out);
     }
     struct bhi_content_hash *hash = bhi_content_hash_begin();

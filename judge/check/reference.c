@@ -162,7 +162,7 @@ static bool run_kernel(struct runner *runner, struct bhi_judge_outcome *outcome)
     struct bhi_judged_kernel kernel;
     const struct bhi_kernel_file file = {.path = court->task->reference_kernel.path,
                                          .deadline_ns = court->task->compile_deadline_ns};
-    if (!bhi_judged_kernel_make(&file, false, court->context, &kernel, outcome)) {
+    if (!bhi_judged_kernel_make(&file, false, 0, court->context, &kernel, outcome)) {
         return blame_kernel(court->task, outcome);
     }
     runner->program.kernel = &kernel;

@@ -22,10 +22,12 @@ struct bhi_judged_kernel {
     uint8_t content[BHI_CONTENT_HASH];
 };
 
-/* Makes the kernel; reads the file unless |file| has the code. |trusted|: without the guard.
+/* Makes the kernel; reads the file unless |file| has the code. |trusted|: without the guard. |noise|:
+ * what its workgroup memory begins with (bh_kernel_options.shared_noise).
  * Blocks; only the end of the context ends it early. After a failure nothing is owned. */
-bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, bh_context *context,
-                            struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome);
+bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, uint32_t noise,
+                            bh_context *context, struct bhi_judged_kernel *out,
+                            struct bhi_judge_outcome *outcome);
 void bhi_judged_kernel_free(struct bhi_judged_kernel *kernel);
 
 /* Margins: bytes around an output that no kernel may change. */

@@ -12,7 +12,7 @@ bool bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *f
                         const struct bhi_task_groups *groups, struct bhi_contender *out,
                         struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_contender){.groups = groups};
-    if (!bhi_judged_kernel_make(file, trusted, court->context, &out->kernel, outcome)) {
+    if (!bhi_judged_kernel_make(file, trusted, 0, court->context, &out->kernel, outcome)) {
         return false;
     }
     if (!bhi_court_timed_stream(court, &out->stream, outcome)) {
@@ -169,7 +169,7 @@ static bool make_kernel(struct bhi_base *base, struct bhi_court *court, char *so
     bhi_judged_kernel_free(&base->kernel);
     free(base->source);
     base->source = source;
-    return bhi_judged_kernel_make(&file, false, court->context, &base->kernel, outcome);
+    return bhi_judged_kernel_make(&file, false, 0, court->context, &base->kernel, outcome);
 }
 
 bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, const bh_command *of,

@@ -13,10 +13,12 @@ static struct loaded {
     const char *path;
     bool zero_initialize;
     const struct bhi_spec_constant *given;
+    uint32_t noise;
     struct bhi_guarded guarded;
     struct runner_kernel kernel;
 } loaded[16];
 static size_t loaded_count;
+static uint32_t noise; /* of what is loaded */
 
 static void unload_all(void) {
     for (size_t i = 0; i < loaded_count; i++) {
@@ -28,20 +30,22 @@ static struct loaded *find(const char *path, bool zero_initialize,
                            const struct bhi_spec_constant *given) {
     for (size_t i = 0; i < loaded_count; i++) {
         if (strcmp(loaded[i].path, path) == 0 && loaded[i].given == given &&
-            loaded[i].zero_initialize == zero_initialize) {
+            loaded[i].zero_initialize == zero_initialize && loaded[i].noise == noise) {
             return &loaded[i];
         }
     }
     BHT_LT(loaded_count, sizeof loaded / sizeof *loaded);
     bht_end_with(unload_all);
     struct loaded *new = &loaded[loaded_count++];
-    *new = (struct loaded){.path = path, .zero_initialize = zero_initialize, .given = given};
+    *new = (struct loaded){
+        .path = path, .zero_initialize = zero_initialize, .given = given, .noise = noise};
     struct stand_module module = stand_load(path);
     const struct bhi_guard_options options = {.entry = "main",
                                               .constants = given,
                                               .constant_count = !!given,
                                               .max_sets = 4,
-                                              .zero_initialize = zero_initialize};
+                                              .zero_initialize = zero_initialize,
+                                              .noise = noise};
     struct bhi_error error;
     if (!bhi_validate(&device.vk.target, module.code, module.words, "main", &error) ||
         !bhi_guard(module.code, module.words, &options, &new->guarded, &error) ||
@@ -114,6 +118,28 @@ TEST(workgroup_memory_begins_as_zero) {
                     BHT_FAIL("invocation %d read %08x", l, y[l] - 1);
                 }
             }
+        }
+    }
+}
+
+/* For a kernel that counts on zeros. */
+TEST(workgroup_memory_begins_with_the_noise_that_is_asked_for) {
+    const struct bhi_guarded *first = NULL;
+    for (noise = 1; noise <= 3; noise++) {
+        for (int zero_initialize = 0; zero_initialize < 2; zero_initialize++) {
+            const struct bhi_guarded *guarded;
+            const uint32_t *y =
+                run(zero_initialize ? GUARD_HOSTILE "/reads.O.spv" : GUARD_HOSTILE "/reads.O0.spv",
+                    zero_initialize, NULL, NULL, &guarded);
+            BHT_EQ(guarded->zeroed, 3);
+            for (int l = 0; l < 32; l++) {
+                if (y[l] == 1) {
+                    BHT_FAIL("noise %u: invocation %d read %08x", noise, l, y[l] - 1);
+                }
+            }
+            BHT_TRUE(!first || !zero_initialize || guarded->words != first->words ||
+                     memcmp(guarded->code, first->code, first->words * sizeof *first->code) != 0);
+            first = zero_initialize ? guarded : first;
         }
     }
 }

@@ -50,7 +50,8 @@ static const struct bhi_task_groups *groups; /* with which they have to be run *
  */
 
 BHT_WRAP(bool, bhi_judged_kernel_make, const struct bhi_kernel_file *file, bool trusted,
-         bh_context *context, struct bhi_judged_kernel *out, struct bhi_judge_outcome *why) {
+         uint32_t noise, bh_context *context, struct bhi_judged_kernel *out,
+         struct bhi_judge_outcome *why) {
     *out = (struct bhi_judged_kernel){.name = "kernel", .has_content = true, .content = {9}};
     BHT_EQ(file->deadline_ns, 3 * UINT64_C(1000000000));
     return !scene.unmade || bhi_judge_outcome_fail(why, BH_COMPILE_FAILED, "not compiled");

@@ -344,6 +344,8 @@ TEST(images) {
          "options.specializations are for SPIR-V; an image for CUDA has none", BH_REASON_ARGUMENT},
         {ptx, sizeof ptx, OPTIONS(.entry = "k", .trusted = true),
          "options.trusted is for SPIR-V; a CUDA kernel has no guard", BH_REASON_ARGUMENT},
+        {ptx, sizeof ptx, OPTIONS(.entry = "k", .shared_noise = 1),
+         "options.shared_noise is for SPIR-V that is guarded", BH_REASON_ARGUMENT},
         {ptx, sizeof ptx, OPTIONS(.entry = "k", .block = {1, 0, 1}),
          "options.block is 1, 0, 1: give all three or none", BH_REASON_ARGUMENT},
         {ptx, sizeof ptx, OPTIONS(.entry = "k\n"), "options.entry is not UTF-8",

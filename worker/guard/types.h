@@ -26,6 +26,7 @@ struct bhi_guard_options {
     uint32_t constant_count;
     uint32_t max_sets;     /* maxBoundDescriptorSets */
     bool zero_initialize;  /* shaderZeroInitializeWorkgroupMemory is enabled */
+    uint32_t noise;        /* not 0: workgroup memory holds numbers drawn from it, not zeros */
     bool count_iterations; /* the driver silently ends long loops (llvmpipe before 25) */
     bool in_parts;         /* a grid may run in parts: the kernel reads its size from the words */
 };
@@ -45,7 +46,7 @@ struct bhi_guarded {
     uint32_t lowered;       /* run in chunks, with a poll between them */
     uint32_t polled;        /* poll in their header */
     uint32_t clamps;        /* indices that the guard keeps in range */
-    uint32_t zeroed;        /* workgroup variables that the guard sets to zero */
+    uint32_t zeroed;        /* workgroup variables that the guard sets to zero, or fills */
     uint64_t shared_bytes;  /* workgroup memory that the guard uses itself */
 };
 

@@ -1,9 +1,9 @@
 /* Sets workgroup memory that is used to zero, so that a kernel cannot read what an earlier kernel
- * has left there. If the device supports initialisers, these do it, else a loop at the entry point:
+ * has left there; or to large numbers, so that a kernel that reads it first is noticed. If the device supports initialisers, these do it, else a loop at the entry point:
  *
  *   E: variables; lid = LocalInvocationIndex          (the check of guard.c comes before)
  *      for each array or variable:
- *          for (i = lid; i < elements; i += invocations) element[i] = 0;
+ *          for (i = lid; i < elements; i += invocations) element[i] = 0;   (or noise)
  *      barrier; the rest of E
  */
 #include "worker/guard/state.h"
@@ -24,6 +24,8 @@ struct zeros {
     bool shares_explicitly; /* the Vulkan memory model */
     uint32_t variable;
     uint32_t leaves;
+    bool noisy;    /* the variable is filled with noise */
+    uint32_t salt; /* of the noise: constants so far */
     /* The path from the variable to what is set to zero: numbers of members, lengths of arrays. */
     struct {
         bool member;
@@ -54,6 +56,61 @@ static uint32_t binary(struct zeros *z, SpvOp op, uint32_t a, uint32_t b) {
     return bhi_block_value(&z->g->ir, z->block, op, z->g->type_uint, BHI_OPERANDS(a, b));
 }
 
+/* A number that no result is near, drawn from the noise: about 1e38 as a float of 32 bits, either sign. */
+static uint32_t draw(const struct zeros *z, uint32_t salt) {
+    uint64_t x = ((uint64_t)z->g->options->noise << 32 | (z->variable ^ salt << 16)) *
+                 UINT64_C(0x9E3779B97F4A7C15);
+    x ^= x >> 29;
+    x *= UINT64_C(0xBF58476D1CE4E5B9);
+    return (uint32_t)(x >> 33);
+}
+
+static uint32_t scalar_noise(struct zeros *z, const struct bhi_ins *type) {
+    struct bhi_ir *ir = &z->g->ir;
+    const uint32_t random = draw(z, z->salt++), bits = type->words[2];
+    if (bhi_ins_op(type) == SpvOpTypeBool) {
+        return bhi_ir_global(ir, SpvOpConstantTrue, type->result, NULL, 0);
+    }
+    if (bhi_ins_op(type) == SpvOpTypeInt) {
+        return bits == 64 ? bhi_ir_global(ir, SpvOpConstant, type->result,
+                                          BHI_OPERANDS(random, random >> 1))
+                          : bhi_ir_global(ir, SpvOpConstant, type->result,
+                                          BHI_OPERANDS(bits == 32 ? random : random & 0x7F));
+    }
+    const uint32_t sign = random << 31;
+    return bits == 64   ? bhi_ir_global(ir, SpvOpConstant, type->result,
+                                        BHI_OPERANDS(random, sign | 0x7F000000))
+           : bits == 32 ? bhi_ir_global(ir, SpvOpConstant, type->result,
+                                        BHI_OPERANDS(sign | 0x7E800000 | (random & 0x7FFFFF)))
+                        : bhi_ir_global(ir, SpvOpConstant, type->result,
+                                        BHI_OPERANDS(sign >> 16 | 0x7800 | (random & 0x3FF)));
+}
+
+/* A constant of a type without arrays. */
+static uint32_t noise(struct zeros *z, uint32_t type) {
+    enum { MOST = 64 };
+    struct bhi_ir *ir = &z->g->ir;
+    const struct bhi_ins *ins = bhi_ir_definition(ir, type);
+    const SpvOp op = bhi_ins_op(ins);
+    uint32_t parts[MOST];
+    uint32_t count = 0;
+    if (op == SpvOpTypeVector || op == SpvOpTypeMatrix) {
+        for (; count < ins->words[3] && count < MOST; count++) {
+            parts[count] = noise(z, ins->words[2]);
+        }
+    } else if (op == SpvOpTypeStruct) {
+        if (bhi_ins_length(ins) - 2 > MOST) {
+            return bhi_ir_null(ir, type);
+        }
+        for (; count < bhi_ins_length(ins) - 2; count++) {
+            parts[count] = noise(z, ins->words[2 + count]);
+        }
+    } else {
+        return scalar_noise(z, ins);
+    }
+    return bhi_ir_global(ir, SpvOpConstantComposite, type, parts, count);
+}
+
 /* Stores zero to element |i| of what the steps select. */
 static void store(struct zeros *z, uint32_t type, uint32_t i) {
     struct bhi_ir *ir = &z->g->ir;
@@ -73,7 +130,7 @@ static void store(struct zeros *z, uint32_t type, uint32_t i) {
                                   bhi_ir_type_pointer(ir, SpvStorageClassWorkgroup, type), operands,
                                   1 + z->step_count);
     }
-    const uint32_t null = bhi_ir_null(ir, type);
+    const uint32_t null = z->noisy ? noise(z, type) : bhi_ir_null(ir, type);
     if (z->shares_explicitly) {
         bhi_block_do(ir, z->block, SpvOpStore,
                      BHI_OPERANDS(pointer, null, SpvMemoryAccessNonPrivatePointerMask));
@@ -211,7 +268,10 @@ void bhi_guard_zero(struct bhi_guard *g) {
         g->out->zeroed++;
         /* Variables with an explicit layout share their memory, so not all of them may have an
          * initialiser. */
-        if (g->options->zero_initialize && !bhi_ir_is_decorated(ir, type, SpvDecorationBlock)) {
+        /* What the guard counts itself begins at 0. */
+        z.noisy = g->options->noise && ins->result < g->module.bound;
+        if (g->options->zero_initialize && !z.noisy &&
+            !bhi_ir_is_decorated(ir, type, SpvDecorationBlock)) {
             struct bhi_ins *null = bhi_ins_new(ir, SpvOpConstantNull, type, bhi_ir_id(ir), NULL, 0);
             bhi_ins_insert(&ir->sections[BHI_IR_GLOBALS], ins, null);
             bhi_ins_set(ir, ins, BHI_OPERANDS(SpvStorageClassWorkgroup, null->result));
