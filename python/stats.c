@@ -11,13 +11,13 @@ static PyObject *histogram(const bh_histogram *from) {
 }
 
 static PyObject *work(const bh_work_stats *from) {
-    return Py_BuildValue("{sisIsNsNsKsKsKsNsKsKsKsNsN}", "scope", (int)from->scope, "number",
-                         from->number, "tenant", bhi_py_text(from->tenant), "stream",
-                         bhi_py_text(from->stream), "queued", from->queued, "in_flight",
-                         from->in_flight, "device_bytes", from->device_bytes, "ended",
-                         bhi_py_numbers(from->ended, BH_STATUSES), "dependents", from->dependents,
-                         "deaths", from->deaths, "restarts", from->restarts, "wait",
-                         histogram(&from->wait), "run", histogram(&from->run));
+    return Py_BuildValue(
+        "{sisIsNsNsKsKsKsKsNsKsKsKsNsN}", "scope", (int)from->scope, "number", from->number,
+        "tenant", bhi_py_text(from->tenant), "stream", bhi_py_text(from->stream), "queued",
+        from->queued, "in_flight", from->in_flight, "device_bytes", from->device_bytes,
+        "context_bytes", from->context_bytes, "ended", bhi_py_numbers(from->ended, BH_STATUSES),
+        "dependents", from->dependents, "deaths", from->deaths, "restarts", from->restarts, "wait",
+        histogram(&from->wait), "run", histogram(&from->run));
 }
 
 #define FIELD(name) {#name, offsetof(bh_stats, name)}

@@ -134,6 +134,7 @@ static void add(struct sum *sum, const bh_work_stats *row, const struct bhi_stat
     sum->row.queued += row->queued;
     sum->row.in_flight += row->in_flight;
     sum->row.device_bytes += row->device_bytes;
+    sum->row.context_bytes += row->context_bytes;
     bhi_stats_add(&sum->stats, stats);
 }
 
@@ -142,7 +143,8 @@ static void add_stream(struct rows *rows, struct sum *sum, const struct bh_strea
                          .number = stream->number,
                          .queued = stream->core.queued,
                          .in_flight = stream->core.in_flight,
-                         .device_bytes = stream->device_memory};
+                         .device_bytes = stream->device_memory,
+                         .context_bytes = stream->context_bytes};
     memcpy(row.tenant, stream->tenant, sizeof row.tenant);
     memcpy(row.stream, stream->core.name, sizeof row.stream);
     add(sum, &row, &stream->core.stats);

@@ -100,14 +100,16 @@ typedef enum bh_work_scope {
 /* What became of the caller's submissions. Each that has ended is counted once, in |ended| or in
  * |dependents|. */
 typedef struct bh_work_stats {
-    size_t struct_size;          /* sizeof(bh_work_stats) */
-    bh_work_scope scope;         /* what it counts */
-    uint32_t number;             /* of the stream: the first one of the context is 1; else 0 */
-    char tenant[64];             /* its name; empty: none was given, or the scope is CONTEXT */
-    char stream[64];             /* its name; empty: the scope is not STREAM */
-    uint64_t queued;             /* now: in the host. This includes copies of the library's own */
-    uint64_t in_flight;          /* now: given to a worker, likewise */
-    uint64_t device_bytes;       /* now: of buffers made for it (bh_stream_options.device_memory) */
+    size_t struct_size;     /* sizeof(bh_work_stats) */
+    bh_work_scope scope;    /* what it counts */
+    uint32_t number;        /* of the stream: the first one of the context is 1; else 0 */
+    char tenant[64];        /* its name; empty: none was given, or the scope is CONTEXT */
+    char stream[64];        /* its name; empty: the scope is not STREAM */
+    uint64_t queued;        /* now: in the host. This includes copies of the library's own */
+    uint64_t in_flight;     /* now: given to a worker, likewise */
+    uint64_t device_bytes;  /* now: of buffers made for it (bh_stream_options.device_memory) */
+    uint64_t context_bytes; /* now: what the CUDA contexts of its workers count as, one for each
+                                    stream of a CUDA device, within the same limit (docs/cuda.md) */
     uint64_t ended[BH_STATUSES]; /* by the bh_status of the verdict; BH_OK: READY */
     uint64_t dependents;         /* poisoned because another submission was (bh_verdict.hops is not
                                     0), except STREAM_FAILED */

@@ -62,8 +62,9 @@ typedef struct bh_stream_options {
                                the poisoned one are poisoned */
     bh_isolation isolation; /* how much one worker runs; default BH_ISOLATION_STREAM */
     uint64_t device_memory; /* limit of the device memory of all buffers that were created for this
-                               stream, in bytes; default: no limit (D6). What a worker itself needs
-                               on the device does not count (docs/cuda.md) */
+                               stream, in bytes; default: no limit (D6). On a CUDA device the
+                               worker's context counts, too, as 322 MiB, and a lower limit is
+                               INVALID_ARGUMENT (docs/cuda.md) */
     uint32_t processor;     /* 1 + the number of the processor on which alone the stream's workers
                                run, with all their threads; default: on all that the process may
                                use. A CPU driver then runs kernels on that one. UNSUPPORTED if a

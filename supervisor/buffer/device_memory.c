@@ -47,12 +47,23 @@ static bool fits(uint64_t limit, uint64_t used, uint64_t bytes) {
 }
 
 static bh_status refuse(const char *call, uint64_t bytes, const char *whose, const char *name,
-                        const char *option, uint64_t used, uint64_t limit, bh_detail *detail) {
+                        const char *option, uint64_t used, uint64_t limit, uint64_t of_context,
+                        bh_detail *detail) {
+    char part[64] = "";
+    if (of_context) {
+        snprintf(part, sizeof part, ", %llu of them by its CUDA context",
+                 (unsigned long long)of_context);
+    }
     return BHI_FAIL(detail, call, BH_REASON_DEVICE_MEMORY, .value = bytes, .limit = limit,
                     .text = BHI_SAY("%s%s has %llu of its limit of %llu bytes (%s.device_memory) "
-                                    "in use",
+                                    "in use%s",
                                     whose, name, (unsigned long long)used,
-                                    (unsigned long long)limit, option));
+                                    (unsigned long long)limit, option, part));
+}
+
+/* What counts against the limit of |stream|. */
+static uint64_t used_by(const struct bh_stream *stream) {
+    return stream->context_bytes + stream->device_memory;
 }
 
 /* Counts the memory against the limits of |stream| and its context; drops replicas if that makes
@@ -61,19 +72,19 @@ static bh_status charge(struct bh_stream *stream, uint64_t size, struct bhi_devi
                         const char *call, bh_detail *detail) {
     bh_context *context = stream->context;
     const uint64_t bytes = memory->charged;
-    if (!fits(stream->device_memory_limit, stream->device_memory, bytes)) {
+    if (!fits(stream->device_memory_limit, used_by(stream), bytes)) {
         context->drop_replicas(context, NULL, stream);
     }
     if (!fits(context->device_memory_limit, context->device_memory, bytes)) {
         context->drop_replicas(context, NULL, NULL);
     }
-    if (!fits(stream->device_memory_limit, stream->device_memory, bytes)) {
+    if (!fits(stream->device_memory_limit, used_by(stream), bytes)) {
         return refuse(call, bytes, "stream ", stream->core.name, "bh_stream_options",
-                      stream->device_memory, stream->device_memory_limit, detail);
+                      used_by(stream), stream->device_memory_limit, stream->context_bytes, detail);
     }
     if (!fits(context->device_memory_limit, context->device_memory, bytes)) {
         return refuse(call, bytes, "the context", "", "bh_context_options", context->device_memory,
-                      context->device_memory_limit, detail);
+                      context->device_memory_limit, 0, detail);
     }
     const bool is_remote = size && !stream->runs_on.is_cpu;
     const struct bhi_pool_need need = {

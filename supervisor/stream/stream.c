@@ -1,6 +1,7 @@
 #include "supervisor/stream/stream.h"
 #include "base/detail.h"
 #include "base/futex.h"
+#include "base/selector.h"
 #include "base/text.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
@@ -23,6 +24,9 @@
 #define MIN_MEMORY          (64ull << 20) /* the same limit as in tool/values.c */
 #define MOST_PROCESSORS     1024u         /* the same limit as in ipc/messages.def */
 #define MOST_NICE           19u           /* likewise */
+/* What a CUDA context counts as (decision 114): as much as one took on an H200, 259 MiB, and 62 more
+ * once a kernel with printf is loaded, in the driver's steps of 2 MiB. */
+#define CUDA_CONTEXT (322ull << 20)
 
 void bhi_stream_changed(struct bh_stream *stream) {
     atomic_fetch_add(&stream->ready_word, 1);
@@ -34,6 +38,10 @@ struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream) {
 }
 
 static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct bh_stream);
+
+static uint64_t context_bytes_of(const char *selector) {
+    return selector && bhi_selector_is_cuda(selector) ? CUDA_CONTEXT : 0;
+}
 
 /* Checks that there is room for the worker that the stream will want, and for the zygote that forks
  * it. */
@@ -72,6 +80,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     stream->processor = options->processor;
     stream->nice = (uint32_t)options->nice;
     stream->device_memory_limit = options->device_memory;
+    stream->context_bytes = context_bytes_of(options->device);
     stream->anywhere = options->device && strcmp(options->device, BHI_ANY_DEVICE) == 0;
     stream->placed = !stream->anywhere;
     snprintf(stream->device, sizeof stream->device, "%s",
@@ -142,6 +151,14 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
         return BHI_FAIL(detail, "bh_stream_create", BH_REASON_ARGUMENT, "options.memory_limit",
                         .value = options->memory_limit, .limit = 64u << 20,
                         .text = "is less than 64 MiB: no driver starts with that");
+    }
+    if (options->device_memory && options->device_memory < context_bytes_of(options->device)) {
+        return BHI_FAIL(detail, "bh_stream_create", BH_REASON_ARGUMENT, "options.device_memory",
+                        .value = options->device_memory, .limit = context_bytes_of(options->device),
+                        .text = BHI_SAY("is %llu bytes, less than the %llu bytes that the CUDA "
+                                        "context of the stream's worker counts as",
+                                        (unsigned long long)options->device_memory,
+                                        (unsigned long long)context_bytes_of(options->device)));
     }
     if (options->processor > MOST_PROCESSORS) {
         return BHI_FAIL(detail, "bh_stream_create", BH_REASON_OVER, "options.processor",

@@ -52,6 +52,8 @@ struct bh_stream {
     uint64_t usual_ns; /* usual time of a submission on a device, by its reports */
     struct bhi_stream_device runs_on;
     uint64_t device_memory_limit, device_memory; /* of its buffers (D6) */
+    uint64_t
+        context_bytes; /* what its workers' own contexts count as, within that limit; constant */
 };
 
 static inline struct bh_stream *bhi_stream_of(const struct bhi_core_stream *core) {

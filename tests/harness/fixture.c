@@ -162,6 +162,7 @@ bh_stream *fx_stream_with(bh_context *context, bh_stream_options options) {
     bh_detail detail;
     options.struct_size = sizeof options;
     options.device = fx_on_cuda() ? cuda_device(options.device) : options.device;
+    options.device_memory += fx_on_cuda() && options.device_memory ? FX_CUDA_CONTEXT : 0;
     if (bh_stream_create(context, &options, &stream, &detail) != BH_OK) {
         BHT_FAIL("bh_stream_create: %s", detail.message);
     }

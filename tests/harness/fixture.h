@@ -125,6 +125,9 @@ bool fx_on_gpu(void);
 /* $BULKHEAD_TEST_CUDA is set: on the fake CUDA driver (tests/cuda.cmake). Streams that name no device are
  * there, and kernels are those of tests/harness/cuda. */
 bool fx_on_cuda(void);
+/* What a CUDA worker's context counts as within bh_stream_options.device_memory (docs/cuda.md). On that
+ * driver fx_stream_with adds it to a limit, which is then of the buffers alone, as elsewhere. */
+#define FX_CUDA_CONTEXT (322ull << 20)
 /* The fake CUDA driver in the place of the machine's, with |settings| (tests/fake_cuda/fake_cuda.h), for
  * contexts that are made from here on. */
 void fx_cuda_install(const char *settings);

@@ -116,6 +116,66 @@ TEST(an_exclusive_gpu_takes_one_worker) {
     BHT_EQ(fx_pointer(words)[63], 8);
 }
 
+/* -- device memory: what the context itself takes -------------------------------------------------- */
+
+TEST(a_limit_below_the_context_is_refused_with_both_numbers) {
+    static const char *const devices[] = {"cuda", "cuda:1"};
+    bh_context *context = fx_context(NULL);
+    bh_stream_options options = fx_stream_options();
+    options.device_memory = FX_CUDA_CONTEXT - 1;
+    fx_ready(fx_stream_with(context, options)); /* on a Vulkan device only buffers count */
+    for (size_t i = 0; i < BHT_COUNT(devices); i++) {
+        bh_stream *stream = NULL;
+        bh_detail detail = {0};
+        options.device = devices[i];
+        BHT_EQ(bh_stream_create(context, &options, &stream, &detail), BH_INVALID_ARGUMENT);
+        BHT_STR_HAS(detail.message, "options.device_memory is 337641471 bytes, less than the "
+                                    "337641472 bytes that the CUDA context");
+    }
+}
+
+TEST(the_context_counts_within_the_limit_of_its_stream) {
+    fx_cuda_install("");
+    bh_context *context = fx_context(NULL);
+    bh_stream_options options = fx_stream_options();
+    options.device = "cuda";
+    options.device_memory = FX_CUDA_CONTEXT + (2 << 20);
+    bh_stream *stream = fx_stream_with(context, options);
+    const bh_buffer_options on_device = {
+        .struct_size = sizeof on_device, .stream = stream, .memory = BH_MEMORY_DEVICE};
+    bh_detail detail = {0};
+    bh_buffer *buffer = NULL, *more = NULL;
+    BHT_EQ(bh_buffer_create(context, (2 << 20) + 1, &on_device, &buffer, &detail),
+           BH_OUT_OF_DEVICE_MEMORY);
+    BHT_STR_HAS(detail.message,
+                "has 337641472 of its limit of 339738624 bytes "
+                "(bh_stream_options.device_memory) in use, 337641472 of them by its CUDA context");
+    BHT_EQ(bh_buffer_create(context, 2 << 20, &on_device, &buffer, &detail), BH_OK);
+    BHT_EQ(bh_buffer_create(context, 1, &on_device, &more, &detail), BH_OUT_OF_DEVICE_MEMORY);
+    bh_buffer_release(buffer);
+}
+
+/* Of each stream of a CUDA device, whether it has a limit or not. */
+TEST(statistics_have_what_contexts_count_as) {
+    fx_cuda_install("");
+    bh_context *context = fx_context(NULL);
+    (void)fx_stream_on(context, "cuda");
+    (void)fx_stream_on(context, "cuda:0");
+    (void)fx_stream_on(context, NULL);
+    bh_stats stats = {.struct_size = sizeof stats};
+    bh_work_stats rows[8] = {{.struct_size = sizeof rows[0]}};
+    uint64_t of_streams = 0;
+    size_t count;
+    BHT_EQ(bh_context_stats(context, &stats, rows, BHT_COUNT(rows), &count, NULL), BH_OK);
+    BHT_EQ(count, 5); /* the context, the tenant, and its streams */
+    for (size_t i = 0; i < count; i++) {
+        of_streams += rows[i].scope == BH_WORK_STREAM ? rows[i].context_bytes : 0;
+        BHT_EQ(rows[i].device_bytes, 0);
+    }
+    BHT_EQ(of_streams, 2 * FX_CUDA_CONTEXT);
+    BHT_EQ(rows[0].context_bytes, 2 * FX_CUDA_CONTEXT);
+}
+
 /* An instance of MIG is named by a text, a device by its number. */
 TEST(a_name_that_is_no_number) {
     static const char *const names[] = {"cuda:MIG-3c2e6a4b-0000-0000-0000-000000000000",
