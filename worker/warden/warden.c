@@ -361,6 +361,11 @@ static int watch(struct warden *warden) {
             host_is_gone(warden);
             return BHI_EXIT_OK;
         }
+        /* The host has given up a zygote that does not get ready. It would notice that when its driver
+         * has loaded, which may be never. */
+        if (fds[SOCKET].revents != 0 && atomic_load(&warden->zygote->stage) < BHI_ZYGOTE_SERVING) {
+            (void)pidfd_send_signal(warden->child, SIGKILL, NULL, 0);
+        }
         siginfo_t info = {0};
         if (fds[ZYGOTE].revents != 0 && reap(warden, 0, &info)) {
             return zygote_is_gone(warden, &info);
