@@ -57,6 +57,7 @@ struct bhi_submission {
     struct bhi_core_worker *worker; /* RELEASED: in whose lane it is */
     uint64_t seq;                   /* RELEASED: its number there */
     uint64_t deadline_ns;           /* relative, BH_FOREVER: none */
+    uint64_t due_ns; /* not 0: the deadline passes then, so waiting for a worker counts */
     uint64_t released_ns;
     uint64_t code; /* number of its kernels' code, the same for equal code of a context; 0: none */
     enum bhi_apart apart; /* requested by the caller */
@@ -135,7 +136,7 @@ void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outc
  * |worker|: the one in whose lane it was, or NULL. */
 void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status status,
                                   const char *message, const struct bhi_core_worker *worker);
-/* Ends a submission whose stream is UNAVAILABLE because of |why|. */
+/* Ends a submission that gets no worker because of |why|. */
 void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_detail *why);
 /* Returns true if |submission|, whose worker died while it ran, or lost its device, runs again on the
  * next worker. |victim|: nobody is to blame for that. */

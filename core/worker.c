@@ -146,6 +146,9 @@ static int release(struct bhi_core_worker *worker, struct bhi_submission *submis
     submission->worker = worker;
     submission->seq = ++worker->published;
     submission->released_ns = now_ns;
+    if (submission->due_ns) {
+        submission->deadline_ns = submission->due_ns > now_ns ? submission->due_ns - now_ns : 1;
+    }
     if (first) {
         worker->running_since_ns = submission->released_ns;
         worker->marker_seen = worker->harvested;

@@ -50,7 +50,7 @@ typedef struct bh_source {
     bool unoptimized;     /* false (default): optimises, keeping names and specialization constants;
                          buffers used only by dead code must not be bound. true: they must be. CUDA:
                          true is --device-debug */
-    uint64_t deadline_ns; /* of the compile, from its turn on; default 60 s */
+    uint64_t deadline_ns; /* of the compile, with its wait for a compiler; default 60 s */
     char *log;            /* receives the compiler's errors and warnings, NUL-terminated: lines
                              such as "NAME:LINE: error: ...", as many whole ones as fit, and of a
                              first one that does not, its beginning. Empty if

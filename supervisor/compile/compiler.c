@@ -11,7 +11,9 @@ static bh_status say_end(const bh_verdict *verdict, const struct bhi_compiler_re
                           .reason = verdict->reason,
                           .status = BH_COMPILE_FAILED,
                           .text = bhi_signal_name(verdict->signal)};
-    if (verdict->status == BH_DEADLINE) {
+    if (verdict->status == BH_DEADLINE && verdict->reason == BH_REASON_COMPILER_LATE) {
+        why.said = verdict->message;
+    } else if (verdict->status == BH_DEADLINE) {
         why.reason = BH_REASON_COMPILE_DEADLINE;
         why.limit = request->internal.deadline_ns;
     } else if (verdict->status == BH_OUT_OF_HOST_MEMORY) {
@@ -58,7 +60,9 @@ bh_status bhi_compiler_start(bh_context *context, const struct bhi_compiler_requ
     bh_status status = bhi_stream_make(context, &options, BHI_WORKER_COMPILER, &stream,
                                        request->internal.call, detail);
     if (status == BH_OK) {
-        status = bhi_internal_submit(stream, &request->internal, out_event, detail);
+        struct bhi_internal_submission internal = request->internal;
+        internal.wait_counts = true; /* a driver that does not load ends it, too */
+        status = bhi_internal_submit(stream, &internal, out_event, detail);
         bhi_stream_unref(stream); /* it, and its worker, end with the submission */
     }
     return status;

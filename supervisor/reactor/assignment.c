@@ -237,12 +237,42 @@ static void start_worker(bh_context *context, const struct job *job) {
     bhi_context_pump_unlock(context);
 }
 
+/* Lock held. Ends the compiles whose deadline has passed while they waited for a compiler. */
+static void end_late_compiles(bh_context *context, uint64_t now_ns, uint64_t *look_again) {
+    bhi_streams_hold(context);
+    BHI_LIST_FOR(struct bh_stream, stream, &context->streams, link) {
+        if (stream->kind != BHI_WORKER_COMPILER || bhi_list_empty(&stream->core.queue)) {
+            continue;
+        }
+        struct bhi_submission *compile =
+            BHI_CONTAINER(stream->core.queue.next, struct bhi_submission, link);
+        if (!compile->due_ns) {
+            continue;
+        }
+        if (compile->due_ns > now_ns) {
+            *look_again = bhi_earlier_ns(*look_again, compile->due_ns);
+            continue;
+        }
+        char driver[BHI_DRIVER_NAME], text[BHI_ZYGOTE_LOADING];
+        uint32_t index;
+        bh_detail why;
+        bhi_selector_parse(stream->device, driver, &index);
+        const struct bhi_zygote *zygote = driver[0] ? find_zygote(context, driver) : NULL;
+        const char *loading = zygote ? bhi_zygote_loading(zygote, text) : NULL;
+        BHI_FAIL(&why, "", loading ? BH_REASON_COMPILER_LATE : BH_REASON_COMPILE_DEADLINE,
+                 .status = BH_DEADLINE, .limit = compile->deadline_ns, .text = loading);
+        bhi_submission_end_unavailable(compile, &why);
+    }
+    bhi_streams_let_go(context);
+}
+
 /* |spares|: streams only, or also what is started before anybody needs it. */
 static uint64_t turn(bh_context *context, bool spares) {
     uint64_t now_ns = bhi_now_ns(), look_again = BH_FOREVER;
     for (;;) {
         struct job job;
         bhi_context_lock(context);
+        end_late_compiles(context, now_ns, &look_again);
         bool found = !context->closed && next_job(context, &job, now_ns, &look_again);
         if (found) {
             bhi_stream_ref(job.stream);

@@ -228,8 +228,9 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
         }
         if (zygote->start_deadline_ns <= now_ns) {
             bhi_context_lock(context);
+            char loading[BHI_ZYGOTE_LOADING];
             BHI_FAIL(&zygote->failure, "", BH_REASON_LATE, "the driver's process (zygote)",
-                     .status = BH_UNAVAILABLE);
+                     .status = BH_UNAVAILABLE, .text = bhi_zygote_loading(zygote, loading));
             bhi_context_unlock(context);
             lose_zygote(zygote);
         } else {

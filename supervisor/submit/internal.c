@@ -1,5 +1,6 @@
 #include "supervisor/submit/internal.h"
 #include "base/detail.h"
+#include "base/futex.h"
 #include "ipc/commands.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/payload.h"
@@ -33,6 +34,9 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
     }
     memcpy(bhi_encode_append(payload, internal->size), internal->command, internal->size);
     payload->submission.deadline_ns = internal->deadline_ns;
+    if (internal->wait_counts && internal->deadline_ns != BH_FOREVER) {
+        payload->submission.due_ns = bhi_deadline_ns(internal->deadline_ns);
+    }
     payload->submission.failure_reported = internal->failure_uncounted;
     if (internal->failure_uncounted) { /* a caller waits for it */
         payload->submission.repeat = BHI_REPEAT_VICTIM;
@@ -48,6 +52,7 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
     bh_status status = bhi_payload_enter(payload, internal->call, detail);
     payload->load_bytes = internal->load_bytes;
     stream->context->counts.load_bytes += internal->load_bytes;
+    stream->context->wake_reactor |= payload->submission.due_ns != 0; /* it watches the time */
     if (status == BH_OK &&
         ((internal->source && !payload->source) ||
          (internal->reads && !bhi_encode_use(payload, internal->reads, true, false, false)) ||

@@ -21,6 +21,7 @@ struct bhi_internal_submission {
     struct bh_buffer *fills;               /* whole */
     struct bh_event *after;                /* waited for, whose poison flows; NULL: none */
     uint64_t deadline_ns;
+    bool wait_counts;       /* the deadline is from now on, not from its turn on */
     bool hidden;            /* no caller sees its event */
     bool failure_uncounted; /* a failure is reported by the caller alone, not as the stream's */
 };

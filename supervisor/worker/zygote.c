@@ -3,8 +3,10 @@
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/folder.h"
+#include "base/format.h"
 #include "base/futex.h"
 #include "base/runtime_parent.h"
+#include "ipc/compile.h"
 #include "ipc/fdpass.h"
 #include "supervisor/context/room.h"
 #include "supervisor/worker/directory_lock.h"
@@ -27,6 +29,17 @@
 
 #define START_TIMEOUT_NS (20ull * 1000000000)
 #define MOST_NUMBER      4096 /* of descriptors: a table for more takes memory */
+
+const char *bhi_zygote_loading(const struct bhi_zygote *zygote, char out[BHI_ZYGOTE_LOADING]) {
+    if (zygote->state != BHI_ZYGOTE_STARTING || strcmp(zygote->requested, BHI_NVRTC) != 0) {
+        return NULL;
+    }
+    const char *file = secure_getenv("BULKHEAD_NVRTC");
+    const bool named = file && file[0];
+    bhi_format(out, BHI_ZYGOTE_LOADING, "NVRTC has not loaded%s%.*s", named ? ", which is " : "",
+               BHI_ZYGOTE_LOADING - 60, named ? file : "");
+    return out;
+}
 
 void bhi_zygote_retain(struct bhi_zygote *zygote) {
     atomic_fetch_add_explicit(&zygote->refs, 1, memory_order_relaxed);

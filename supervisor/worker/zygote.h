@@ -72,6 +72,10 @@ struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver);
 /* Returns true if |error|, an errno, is about the file of the worker's program, or of the warden's:
  * then |failure| says that it cannot be run. Lock held, or the zygote is in no list yet. */
 bool bhi_zygote_lacks_program(struct bhi_zygote *zygote, bool worker, int error);
+#define BHI_ZYGOTE_LOADING 300
+/* Writes what a zygote loads that has not started yet, and which file its user has named for that.
+ * NULL: there is nothing to say. */
+const char *bhi_zygote_loading(const struct bhi_zygote *zygote, char out[BHI_ZYGOTE_LOADING]);
 void bhi_zygote_retain(struct bhi_zygote *zygote);
 void bhi_zygote_release(struct bhi_zygote *zygote);
 /* Sends SIGKILL to the zygote, and the kernel kills its workers, too. A zygote that is not born yet

@@ -90,3 +90,22 @@ TEST(compiles_that_alternate_end) {
     BHT_LE(after_ns, 5 * LIMIT); /* of two runs, two compiles and the look that finds it late */
     end_killed(BHI_KILL_DEADLINE);
 }
+
+/* What waits for a worker until shortly before it is due has the rest of the time to run. */
+TEST(a_deadline_that_counts_the_wait_leaves_the_rest) {
+    static const struct {
+        uint64_t due_ns, rest_ns;
+    } rows[] = {{0, LIMIT}, {60 * MS + 1, 60 * MS}, {1, 1}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        again();
+        fake.now_ns = 1000 * MS;
+        struct bhi_submission *submission = make(&a);
+        submission->deadline_ns = LIMIT;
+        submission->due_ns = rows[i].due_ns ? 1000 * MS + rows[i].due_ns : 0;
+        enqueue(submission, NULL, NULL);
+        BHT_EQ(submission->state, BHI_RELEASED);
+        BHT_GE(submission->deadline_ns + MS, rows[i].rest_ns);
+        BHT_LE(submission->deadline_ns, rows[i].rest_ns);
+        result(&a, BH_OK);
+    }
+}

@@ -320,6 +320,53 @@ TEST(a_missing_nvrtc_is_said_with_its_package) {
     BHT_STR_HAS(check->advice, "libnvrtc11.2");
 }
 
+/* The dynamic linker would wait for a writer. */
+TEST(what_is_no_file_in_place_of_nvrtc_is_said_at_once) {
+    char path[300];
+    fx_release_all();
+    snprintf(path, sizeof path, "%s/fifo", bht_folder());
+    BHT_EQ(mkfifo(path, 0666), 0);
+    const struct {
+        const char *path, *words;
+    } rows[] = {
+        {path, "which BULKHEAD_NVRTC names, is a FIFO, not a library)"},
+        {bht_folder(), "which BULKHEAD_NVRTC names, is a folder, not a library)"},
+        {"/dev/zero", "(/dev/zero, which BULKHEAD_NVRTC names, is a device, not a library)"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        BHT_EQ(setenv("BULKHEAD_NVRTC", rows[i].path, 1), 0);
+        context = fx_context(NULL);
+        const bh_source source = source_of(INCREMENT);
+        refused(&source, BH_UNSUPPORTED, rows[i].words);
+        BHT_EQ(detail.reason, BH_REASON_NO_NVRTC);
+        fx_release_all();
+    }
+}
+
+/* The deadline of the compile ends the wait for the process that loads it; others are not concerned. */
+TEST(a_compile_does_not_outlast_its_deadline_while_nvrtc_does_not_load) {
+    char words[400];
+    fx_release_all();
+    snprintf(words, sizeof words,
+             "passed before a compiler was ready: NVRTC has not loaded, which is %s",
+             install("endless", BHT_FAKE_NVRTC_ENDLESS, "libnvrtc.so.12", BHT_FAKE_NVRTC_BUILTINS));
+    BHT_EQ(setenv("BULKHEAD_NVRTC", strrchr(words, ' ') + 1, 1), 0);
+    context = fx_context(NULL);
+    bh_source source = source_of(INCREMENT);
+    source.deadline_ns = 200 * FX_MS;
+    refused(&source, BH_COMPILE_FAILED, words);
+    BHT_EQ(detail.reason, BH_REASON_COMPILER_LATE);
+    BHT_EQ(detail.cause, BH_DEADLINE);
+    bh_module *module;
+    bh_event *event;
+    source.log = NULL;
+    BHT_EQ(bh_module_compile(context, &source, &module, &event, &detail), BH_OK);
+    const bh_verdict verdict = fx_expect(event, BH_DEADLINE);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_EQ(verdict.reason, BH_REASON_COMPILER_LATE);
+    fx_expect_healthy(context, fx_stream(context, "other", FX_SECONDS));
+}
+
 TEST(an_nvrtc_that_lacks_something_is_said) {
     static const struct {
         const char *folder, *original, *builtins, *words;

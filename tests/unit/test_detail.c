@@ -67,7 +67,7 @@ static const char *const sentences[] = {
     [BH_REASON_PENDING] = "TEXT 7 has not ended",
     [BH_REASON_IMPOSSIBLE] = "NAME: TEXT gave an impossible answer",
     [BH_REASON_NOT_FROM_FILE] = "the buffer is not from a file",
-    [BH_REASON_LATE] = "NAME was not ready in time",
+    [BH_REASON_LATE] = "NAME was not ready in time: TEXT",
     [BH_REASON_DIED] = "NAME has died",
     [BH_REASON_UNREACHABLE] = "NAME TEXT",
     [BH_REASON_FOLDER] = "the runtime folder NAME TEXT",
@@ -164,6 +164,8 @@ static const char *const sentences[] = {
     [BH_REASON_ACCESS_UNKNOWN] =
         "NAME: kernel \"TEXT\" is a CUDA kernel, which does not say what it writes",
     [BH_REASON_WORKER_PROGRAM] = "the worker program cannot be run",
+    [BH_REASON_COMPILER_LATE] =
+        "the compile deadline of 5 ms passed before a compiler was ready: TEXT",
     [BH_REASON_NO_NVRTC] = "CUDA C++ cannot be compiled here: NVRTC does not load (TEXT)",
 };
 #define REASONS BHT_COUNT(sentences)

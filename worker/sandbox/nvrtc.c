@@ -7,8 +7,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define HOW (RTLD_NOW | RTLD_LOCAL)
+
+/* What stands in the place of a library, if that is no file: the dynamic linker would wait for the other
+ * end of a FIFO. NULL: it is one, or the linker says what is wrong. */
+static const char *in_place_of(const char *path) {
+    struct stat status;
+    if (!strchr(path, '/') || stat(path, &status) != 0 || S_ISREG(status.st_mode)) {
+        return NULL;
+    }
+    return S_ISDIR(status.st_mode)    ? "a folder"
+           : S_ISFIFO(status.st_mode) ? "a FIFO"
+           : S_ISSOCK(status.st_mode) ? "a socket"
+                                      : "a device";
+}
+
+static void *load(const char *path) {
+    return in_place_of(path) ? NULL : dlopen(path, HOW);
+}
 
 /* Loads the last of the files that fit |pattern|: of several versions the newest of its length. */
 static void *load_last(const char *pattern) {
@@ -16,7 +34,7 @@ static void *load_last(const char *pattern) {
     if (glob(pattern, 0, NULL, &found) != 0) {
         return NULL;
     }
-    void *library = dlopen(found.gl_pathv[found.gl_pathc - 1], HOW);
+    void *library = load(found.gl_pathv[found.gl_pathc - 1]);
     globfree(&found);
     return library;
 }
@@ -58,7 +76,7 @@ static void load_builtins(void *library) {
         return; /* NVRTC says what it misses */
     }
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        (void)dlopen(found.gl_pathv[i], HOW);
+        (void)load(found.gl_pathv[i]);
     }
     globfree(&found);
 }
@@ -66,7 +84,7 @@ static void load_builtins(void *library) {
 void *bhi_nvrtc_load(struct bhi_error *failure) {
     const char *named = getenv("BULKHEAD_NVRTC");
     const bool chosen = named && named[0]; /* dlopen("") is this program */
-    void *library = chosen ? dlopen(named, HOW) : NULL;
+    void *library = chosen ? load(named) : NULL;
     if (!chosen && !(library = load_below(getenv("CUDA_HOME"))) &&
         !(library = load_below(getenv("CUDA_PATH"))) && !(library = load_known())) {
         library = load_below("/usr/local/cuda");
@@ -74,6 +92,14 @@ void *bhi_nvrtc_load(struct bhi_error *failure) {
     if (library) {
         load_builtins(library);
         return library;
+    }
+    const char *other = chosen ? in_place_of(named) : NULL;
+    if (other) {
+        BHI_ERROR(failure, BH_REASON_NO_NVRTC,
+                  .text = BHI_SAY("%.200s, which BULKHEAD_NVRTC names, is %s, not a library", named,
+                                  other),
+                  .advice = "install " BHI_NVRTC_PACKAGE);
+        return NULL;
     }
     const char *why = dlerror();
     BHI_ERROR(failure, BH_REASON_NO_NVRTC, .text = why ? why : "not found",
