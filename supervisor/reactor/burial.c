@@ -155,8 +155,9 @@ static enum bhi_cause judge_cause(const struct bhi_worker *worker, struct bhi_ou
                    "worker %d was killed by SIGSYS: it made a system call that the "
                    "sandbox forbids; %.360s",
                    pid,
-                   trace->line[0]
-                       ? trace->line
+                   trace->line[0] ? trace->line
+                   : worker->kind == BHI_WORKER_COMPILER
+                       ? "its source, or one of its options, asks for it"
                        : "'bulkhead doctor --trace-driver' shows whether the driver makes "
                          "one that its table does not list");
     } else if (outcome->signal) {

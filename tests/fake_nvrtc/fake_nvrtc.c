@@ -7,6 +7,7 @@
  *     #pragma warn                 a warning
  *     #pragma needs OPTION         an error without this option
  *     #pragma crash|hang|eat|break it crashes, sleeps for ever, takes all memory, fails inside
+ *     #pragma connect              it makes a system call that no compiler needs
  *
  * and before it compiles it makes the system calls of the real one, which goes on without what they
  * refuse. A name that is not extern "C" is mangled: "_Z", its length, it, and the template's arguments. */
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define BUILTINS "libnvrtc-builtins.so.12.8"
@@ -164,6 +166,8 @@ static enum result include(struct program *program, const char *file, int line, 
 static enum result obey(struct program *program, const char *file, int line, const char *word) {
     if (strncmp(word, "crash", 5) == 0) {
         *(volatile int *)1 = 0;
+    } else if (strncmp(word, "connect", 7) == 0) {
+        (void)socket(AF_INET, SOCK_STREAM, 0);
     } else if (strncmp(word, "hang", 4) == 0) {
         for (;;) {
             sleep(1000);
@@ -280,7 +284,7 @@ static void call_the_system(void) {
 
 enum result nvrtcCompileProgram(struct program *program, int count, const char *const *options) {
     static const char *const known[] = {"-D", "--gpu-architecture=compute_",
-                                        "--std=", "--device-debug"};
+                                        "--std=", "--device-debug", "--time=-"};
     program->option_count = count;
     program->options = options;
     call_the_system();

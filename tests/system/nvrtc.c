@@ -231,6 +231,40 @@ TEST(defines_and_options_get_there) {
     refused(&source, BH_COMPILE_FAILED, "test.cu: error: the source has a NUL byte");
 }
 
+/* NVRTC 13 ends in SIGSYS or SIGABRT with the first ones, and makes something else than PTX of the
+ * last ones. */
+TEST(options_that_need_files_or_make_no_ptx_are_refused_by_name) {
+    static const struct {
+        const char *options, *words;
+    } rows[] = {
+        {"--pch",
+         "test.cu: error: option --pch is not possible here: precompiled headers are files"},
+        {"--std=c++20 -pch", "option -pch is not"},
+        {"--create-pch=a.pch", "option --create-pch is not"},
+        {"-use-pch=/etc/passwd", "option -use-pch is not"},
+        {"--pch-dir=/tmp", "option --pch-dir is not"},
+        {"--time=/tmp/times.csv", "option --time is not possible here: it writes a file, and the "
+                                  "compiler has none; --time=- puts the times into the log"},
+        {"-time=--", "option -time is not"},
+        {"--fdevice-time-trace=x", "option --fdevice-time-trace is not possible here: it writes"},
+        {"-dlto", "option -dlto is not possible here: it makes no PTX"},
+        {"--optix-ir", "option --optix-ir is not"},
+        {"--fdevice-syntax-only", "option --fdevice-syntax-only is not"},
+    };
+    bh_source source = source_of(INCREMENT);
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        source.options = rows[i].options;
+        refused(&source, BH_COMPILE_FAILED, rows[i].words);
+    }
+    static const char *const passed_on[] = {"--pch-verbose=true", "--tim=x", "--timer", "-pc"};
+    for (size_t i = 0; i < BHT_COUNT(passed_on); i++) {
+        source.options = passed_on[i];
+        refused(&source, BH_COMPILE_FAILED, "nvrtc: error: unrecognized option");
+    }
+    source.options = "--time=-";
+    make(&source, NULL);
+}
+
 /* A source that ends its compiler is nobody else's trouble. */
 TEST(a_compiler_that_ends_otherwise) {
     bh_source source = source_of("#pragma hang\n");
@@ -239,6 +273,9 @@ TEST(a_compiler_that_ends_otherwise) {
     BHT_EQ(detail.cause, BH_DEADLINE);
     fails("#pragma crash\n", "test.cu: the compiler crashed (SIGSEGV)");
     BHT_EQ(detail.cause, BH_WORKER_SIGNAL);
+    fails("#pragma connect\n", "that the sandbox forbids; its source, or one of its options, asks "
+                               "for it");
+    BHT_EQ(detail.cause, BH_SECCOMP);
     fails("#pragma break\n", "NVRTC 12.8 says NVRTC_ERROR_INTERNAL_ERROR");
     if (!BHT_ASAN) { /* there is no limit then, and its allocator is not ours */
         source = source_of("#pragma eat\n");

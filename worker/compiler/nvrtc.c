@@ -94,6 +94,55 @@ static void free_arguments(struct arguments *arguments) {
     free(arguments->texts);
 }
 
+/* Options whose effect is outside the process, or another than PTX. NVRTC 13 would end in a forbidden
+ * system call, abort, or speak of temporary files. It takes no abbreviations. */
+static const struct refused {
+    const char *name, *why;
+    const char *but; /* a value that is good; NULL: none */
+} refused[] = {
+#define PRECOMPILED "precompiled headers are files, and the compiler has none"
+#define TIMES       "it writes a file, and the compiler has none"
+#define NO_PTX      "it makes no PTX, of which kernels are made"
+    {"--pch", PRECOMPILED, NULL},
+    {"-pch", PRECOMPILED, NULL},
+    {"--create-pch", PRECOMPILED, NULL},
+    {"-create-pch", PRECOMPILED, NULL},
+    {"--use-pch", PRECOMPILED, NULL},
+    {"-use-pch", PRECOMPILED, NULL},
+    {"--pch-dir", PRECOMPILED, NULL},
+    {"-pch-dir", PRECOMPILED, NULL},
+    {"--time", TIMES "; --time=- puts the times into the log", "-"},
+    {"-time", TIMES "; -time=- puts the times into the log", "-"},
+    {"--fdevice-time-trace", TIMES, NULL},
+    {"-fdevice-time-trace", TIMES, NULL},
+    {"--dlink-time-opt", NO_PTX, NULL},
+    {"-dlto", NO_PTX, NULL},
+    {"--optix-ir", NO_PTX, NULL},
+    {"-optix-ir", NO_PTX, NULL},
+    {"--fdevice-syntax-only", NO_PTX, NULL},
+    {"-fdevice-syntax-only", NO_PTX, NULL},
+#undef PRECOMPILED
+#undef TIMES
+#undef NO_PTX
+};
+
+/* Returns the first option that is refused; NULL: none. */
+static const struct refused *find_refused(const struct arguments *arguments) {
+    for (int i = 0; i < arguments->option_count; i++) {
+        const char *option = arguments->options[i];
+        const size_t length = strcspn(option, "=");
+        const char *value = option[length] == '=' ? option + length + 1 : NULL;
+        for (size_t j = 0; j < sizeof refused / sizeof refused[0]; j++) {
+            const struct refused *row = &refused[j];
+            if (strncmp(option, row->name, length) == 0 && row->name[length] == '\0' &&
+                !(row->but && value && strcmp(value, row->but) == 0)) {
+                return row;
+            }
+        }
+    }
+    return NULL;
+}
+
 /* The options are separated by blanks. Returns false: out of memory. */
 static bool take_arguments(const struct bhi_glsl *source, struct arguments *out) {
     /* N characters hold (N + 1) / 2 options at most; two more are ours. */
@@ -357,6 +406,14 @@ bool bhi_nvrtc_compile(void *library, const struct bhi_glsl *source,
         free_arguments(&arguments);
         BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "the compiler");
         return false;
+    }
+    const struct refused *option = find_refused(&arguments);
+    if (option) {
+        char why[200];
+        snprintf(why, sizeof why, "option %s is not possible here: %s", option->name, option->why);
+        refuse(answer, source, why);
+        free_arguments(&arguments);
+        return true;
     }
     const char *wanted = source->entry.length ? source->entry.bytes : NULL;
     run_compiler(&nvrtc, source, &arguments, wanted, &run);
