@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define FAKE_CUDA_ARCH            90
-#define FAKE_CUDA_PARAMETER_BYTES 4096u
+#define FAKE_CUDA_PARAMETER_BYTES 32764u /* since CUDA 12.1, on Volta and later */
 #define FAKE_CUDA_SHARED_BYTES    49152u
 #define FAKE_CUDA_SHARED_OPTIN    232448u
 #define FAKE_CUDA_BLOCK_THREADS   1024u

@@ -183,7 +183,8 @@ struct CUfunc_st {
     uint32_t parameter_count, parameter_bytes;
     fake_cuda_kernel *run;
     const struct fake_cuda_parameter *parameters;
-    char name[128];
+    char name[256];
+    struct fake_cuda_parameter own[]; /* in place of the image's */
 };
 
 struct CUmod_st {
@@ -194,9 +195,12 @@ struct CUmod_st {
 };
 
 CUresult fake_module_add_image(CUmodule module, const void *elf);
-/* The kernel of the image that was added last, under |name|. NOT_FOUND: there is none. */
+/* The same, unless the module has it: then it is as if it were added last. */
+CUresult fake_module_use_image(CUmodule module, const void *elf);
+/* The kernel of the image that was added last, under |name|, with room for |room| parameters of its own.
+ * NOT_FOUND: there is none. */
 CUresult fake_module_add_function(CUmodule module, const char *kernel, const char *name,
-                                  CUfunction *out);
+                                  size_t room, CUfunction *out);
 void fake_module_free(CUcontext context, CUmodule module);
 bool fake_is_function(CUcontext context, CUfunction function);
 /* The "PTX" of ptx.c. */

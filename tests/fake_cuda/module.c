@@ -7,6 +7,7 @@
 
 struct image {
     struct fake_link link;
+    const void *elf;
     struct fake_image image;
 };
 
@@ -18,8 +19,21 @@ CUresult fake_module_add_image(CUmodule module, const void *elf) {
         free(entry);
         return result;
     }
+    entry->elf = elf;
     fake_add(&module->images, entry);
     return CUDA_SUCCESS;
+}
+
+CUresult fake_module_use_image(CUmodule module, const void *elf) {
+    for (struct fake_link *link = module->images.next; link; link = link->next) {
+        struct image *entry = (struct image *)(void *)link;
+        if (entry->elf == elf) {
+            fake_remove(&module->images, entry);
+            fake_add(&module->images, entry);
+            return CUDA_SUCCESS;
+        }
+    }
+    return fake_module_add_image(module, elf);
 }
 
 static const void *find(const struct fake_image *image, const char *kernel, const char *suffix,
@@ -56,13 +70,13 @@ static void limit(uint32_t *value, uint32_t most) {
 }
 
 CUresult fake_module_add_function(CUmodule module, const char *kernel, const char *name,
-                                  CUfunction *out) {
+                                  size_t room, CUfunction *out) {
     const struct fake_image *image = &((struct image *)(void *)module->images.next)->image;
     const void *code = find(image, kernel, "", 0);
     if (!code || strlen(name) >= sizeof(*out)->name) {
         return CUDA_ERROR_NOT_FOUND;
     }
-    CUfunction function = calloc(1, sizeof *function);
+    CUfunction function = calloc(1, sizeof *function + room * sizeof function->own[0]);
     if (!function) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -106,21 +120,25 @@ bool fake_is_function(CUcontext context, CUfunction function) {
 
 struct text {
     const char *from;
-    char *out; /* up to the NUL */
-    size_t capacity;
+    char *out; /* up to the NUL; NULL: it is only measured */
+    size_t capacity, length;
     bool ended;
 };
 
 static void run_read_text(void *argument) {
     struct text *text = argument;
-    for (size_t i = 0; i < text->capacity && !text->ended; i++) {
-        fake_move(&text->out[i], &text->from[i], 1);
-        text->ended = text->out[i] == '\0';
+    for (text->length = 0; text->length < text->capacity && !text->ended; text->length++) {
+        char one;
+        fake_move(&one, &text->from[text->length], 1);
+        text->ended = one == '\0';
+        if (text->out) {
+            text->out[text->length] = one;
+        }
     }
 }
 
 static CUresult load(CUmodule module, const char *image, char *log, size_t log_bytes) {
-    enum { TEXT_BYTES = 64 << 10 };
+    enum { TEXT_BYTES = 64 << 20 };
     struct {
         uint32_t magic;
         uint16_t version, bytes;
@@ -131,14 +149,17 @@ static CUresult load(CUmodule module, const char *image, char *log, size_t log_b
     }
     /* A fat binary has one cubin, right behind its header. */
     image += fatbin.magic == 0xba55ed50 ? fatbin.bytes : 0;
-    struct text text = {image, first, 1, false};
+    struct text text = {.from = image, .out = first, .capacity = 1};
     fake_guard(run_read_text, &text);
     /* PTX begins with .version, after comments. */
     if (!*first || !strchr("./ \t\r\n", *first)) {
         return fake_module_add_image(module, image);
     }
     FAKE_CHECK((CUresult)fake_setting("FAKE_CUDA_PTX", CUDA_SUCCESS));
-    text = (struct text){image, malloc(TEXT_BYTES), TEXT_BYTES, false};
+    text = (struct text){.from = image, .capacity = TEXT_BYTES};
+    fake_guard(run_read_text, &text);
+    FAKE_REQUIRE(text.ended, INVALID_PTX);
+    text = (struct text){.from = image, .out = malloc(text.length), .capacity = text.length};
     FAKE_REQUIRE(text.out, OUT_OF_MEMORY);
     fake_guard(run_read_text, &text);
     CUresult result =
@@ -194,7 +215,7 @@ CUresult fake_cuModuleGetFunction(CUfunction *out, CUmodule module, const char *
         }
     }
     FAKE_REQUIRE(!module->closed, NOT_FOUND);
-    return fake_module_add_function(module, name, name, out);
+    return fake_module_add_function(module, name, name, 0, out);
 }
 
 CUresult fake_cuFuncGetAttribute(int *value, int attribute, CUfunction function) {

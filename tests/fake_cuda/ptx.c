@@ -4,8 +4,8 @@
  *     .target sm_90
  *     .entry scale(.u64, .u64, .f32, .u32) .body saxpy
  *
- * or as a compiler writes it, with code in braces: that is not read, the entry's name chooses. To compile
- * "takes_minutes" does not end. */
+ * or as a compiler writes it, with code in braces: that is not read, the entry's name chooses. "nothing" has
+ * whatever parameters the text gives it. To compile "takes_minutes" does not end. */
 #include "fake_cuda.h"
 
 #include <ctype.h>
@@ -20,8 +20,10 @@
 #include "counter.cubin.h"
 #include "endless.cubin.h"
 #include "fill.cubin.h"
+#include "four_kilobytes.cubin.h"
 #include "hang.cubin.h"
 #include "increment.cubin.h"
+#include "nothing.cubin.h"
 #include "null_read.cubin.h"
 #include "saxpy.cubin.h"
 #include "shared_sum.cubin.h"
@@ -45,32 +47,53 @@ static const struct {
     ROW(counter, counter),
     ROW(endless, endless),
     ROW(fill, fill),
+    ROW(four_kilobytes, four_kilobytes),
     ROW(hang, hang),
     ROW(illegal, null_read),
     ROW(saxpy, saxpy),
     ROW(trap, trap),
     ROW(wild_write, wild_write),
     ROW(increment, increment),
+    ROW(nothing, nothing),
     ROW(null_read, null_read),
     ROW(shared_sum, shared_sum),
 #undef ROW
 };
 
+enum { TOKEN = 1024 };
+
 struct reader {
     CUmodule module;
     const char *at;
     unsigned line;
-    char token[128];      /* a word, or another character; "": the end */
-    char unresolved[128]; /* a function that nobody has; "": none */
+    char token[TOKEN];      /* a word, or another character; "": the end */
+    char unresolved[TOKEN]; /* a function that nobody has; "": none */
+    char too_large[TOKEN];  /* an entry with too many bytes of parameters; "": none */
 };
+
+/* Skips blanks and comments. */
+static void skip(struct reader *reader) {
+    for (;;) {
+        const char *begin = reader->at;
+        if (strncmp(begin, "//", 2) == 0) {
+            reader->at += strcspn(begin, "\n");
+        } else if (strncmp(begin, "/*", 2) == 0) {
+            const char *end = strstr(begin + 2, "*/");
+            reader->at = end ? end + 2 : begin + strlen(begin);
+        } else if (isspace((unsigned char)*begin)) {
+            reader->at++;
+        } else {
+            return;
+        }
+        for (const char *at = begin; at < reader->at; at++) {
+            reader->line += *at == '\n';
+        }
+    }
+}
 
 static void next(struct reader *reader) {
     size_t length = 0;
-    while (isspace((unsigned char)*reader->at) || strncmp(reader->at, "//", 2) == 0) {
-        const size_t skipped = *reader->at == '/' ? strcspn(reader->at, "\n") : 1;
-        reader->line += *reader->at == '\n';
-        reader->at += skipped;
-    }
+    skip(reader);
     while (length + 1 < sizeof reader->token &&
            (isalnum((unsigned char)reader->at[length]) ||
             (reader->at[length] && strchr("._$%", reader->at[length])))) {
@@ -103,41 +126,91 @@ static uint32_t read_type(struct reader *reader) {
     return good ? (uint32_t)bits / 8 : 0;
 }
 
-static CUresult add_body(CUmodule module, const char *body, const char *name, const uint32_t *sizes,
-                         uint32_t count) {
+struct parameters {
+    struct fake_cuda_parameter *at; /* owned */
+    uint32_t count, bytes;
+};
+
+static CUresult add_body(CUmodule module, const char *body, const char *name,
+                         const struct parameters *parameters) {
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
         if (strcmp(bodies[i].name, body) != 0) {
             continue;
         }
         CUfunction function;
-        FAKE_CHECK(fake_module_add_image(module, bodies[i].cubin));
-        FAKE_CHECK(fake_module_add_function(module, bodies[i].kernel, name, &function));
-        FAKE_REQUIRE(function->parameter_count == count, INVALID_PTX);
-        for (uint32_t at = 0; at < count; at++) {
-            FAKE_REQUIRE(function->parameters[at].size == sizes[at], INVALID_PTX);
+        const bool own = bodies[i].cubin == fake_cubin_nothing;
+        FAKE_CHECK(fake_module_use_image(module, bodies[i].cubin));
+        FAKE_CHECK(fake_module_add_function(module, bodies[i].kernel, name,
+                                            own ? parameters->count : 0, &function));
+        if (own && parameters->count > 0) {
+            memcpy(function->own, parameters->at, parameters->count * sizeof function->own[0]);
+            function->parameters = function->own;
+            function->parameter_count = parameters->count;
+            function->parameter_bytes = parameters->bytes;
+        }
+        FAKE_REQUIRE(function->parameter_count == parameters->count, INVALID_PTX);
+        for (uint32_t at = 0; at < parameters->count; at++) {
+            FAKE_REQUIRE(function->parameters[at].size == parameters->at[at].size, INVALID_PTX);
         }
         return CUDA_SUCCESS;
     }
     return CUDA_ERROR_INVALID_PTX;
 }
 
-/* After ".entry". */
-static CUresult read_entry(struct reader *reader) {
-    enum { MOST = 16 };
-    char name[sizeof reader->token], body[sizeof reader->token];
-    uint32_t sizes[MOST], count = 0;
-    memcpy(name, reader->token, sizeof name);
+/* A number; 0: it is none. */
+static uint32_t read_number(struct reader *reader) {
+    char *end;
+    const unsigned long number = strtoul(reader->token, &end, 10);
+    const bool good = end > reader->token && *end == '\0' && number <= UINT16_MAX;
     next(reader);
+    return good ? (uint32_t)number : 0;
+}
+
+/* ".u64", or as a compiler writes it: ".param .u64 name", ".param .align 4 .b8 name[12]". */
+static CUresult read_parameter(struct reader *reader, struct parameters *parameters) {
+    const bool named = accept(reader, ".param");
+    uint32_t alignment = 0, size, count = 1;
+    FAKE_REQUIRE(!accept(reader, ".align") || (alignment = read_number(reader)) > 0, INVALID_PTX);
+    FAKE_REQUIRE((size = read_type(reader)) > 0, INVALID_PTX);
+    if (named) {
+        next(reader);
+    }
+    if (named && accept(reader, "[")) {
+        FAKE_REQUIRE((count = read_number(reader)) > 0 && accept(reader, "]"), INVALID_PTX);
+    }
+    alignment = alignment > 0 ? alignment : size;
+    if (parameters->count % 64 == 0) {
+        void *more = realloc(parameters->at, (parameters->count + 64) * sizeof parameters->at[0]);
+        FAKE_REQUIRE(more, OUT_OF_MEMORY);
+        parameters->at = more;
+    }
+    const uint32_t offset = (parameters->bytes + alignment - 1) / alignment * alignment;
+    parameters->at[parameters->count++] =
+        (struct fake_cuda_parameter){.offset = offset, .size = size * count};
+    parameters->bytes = offset + size * count;
+    return parameters->bytes <= FAKE_CUDA_PARAMETER_BYTES ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult read_parameters(struct reader *reader, const char *name,
+                                struct parameters *parameters) {
     FAKE_REQUIRE(accept(reader, "("), INVALID_PTX);
     while (!accept(reader, ")")) {
-        FAKE_REQUIRE(count < MOST && (count == 0 || accept(reader, ",")), INVALID_PTX);
-        const bool named = accept(reader, ".param");
-        FAKE_REQUIRE((sizes[count++] = read_type(reader)) > 0, INVALID_PTX);
-        if (named) {
-            next(reader);
+        FAKE_REQUIRE(parameters->count == 0 || accept(reader, ","), INVALID_PTX);
+        const CUresult result = read_parameter(reader, parameters);
+        if (result == CUDA_ERROR_INVALID_VALUE) {
+            snprintf(reader->too_large, sizeof reader->too_large, "%s", name);
         }
+        FAKE_REQUIRE(result != CUDA_ERROR_INVALID_VALUE, INVALID_PTX);
+        FAKE_CHECK(result);
     }
-    memcpy(body, name, sizeof body);
+    return CUDA_SUCCESS;
+}
+
+/* After the parameters of the entry |name|. */
+static CUresult read_body(struct reader *reader, const char *name,
+                          const struct parameters *parameters) {
+    char body[TOKEN];
+    snprintf(body, sizeof body, "%s", name);
     if (accept(reader, ".body")) {
         memcpy(body, reader->token, sizeof body);
     } else {
@@ -152,9 +225,23 @@ static CUresult read_entry(struct reader *reader) {
     while (strcmp(name, "takes_minutes") == 0) {
         nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
     }
-    FAKE_CHECK(add_body(reader->module, body, name, sizes, count));
+    FAKE_CHECK(add_body(reader->module, body, name, parameters));
     next(reader);
     return CUDA_SUCCESS;
+}
+
+/* After ".entry". */
+static CUresult read_entry(struct reader *reader) {
+    struct parameters parameters = {0};
+    char name[TOKEN];
+    memcpy(name, reader->token, sizeof name);
+    next(reader);
+    CUresult result = read_parameters(reader, name, &parameters);
+    if (result == CUDA_SUCCESS) {
+        result = read_body(reader, name, &parameters);
+    }
+    free(parameters.at);
+    return result;
 }
 
 /* After ".extern": shared memory of the launch, or a function, of which the driver has some. Those of
@@ -212,6 +299,11 @@ CUresult fake_ptx_load(CUmodule module, const char *text, char *log, size_t log_
     if (reader.unresolved[0] != '\0' && reader.token[0] == '\0') {
         snprintf(log, log_bytes, "ptxas fatal   : Unresolved extern function '%s'",
                  reader.unresolved);
+    } else if (reader.too_large[0] != '\0') {
+        snprintf(
+            log, log_bytes,
+            "ptxas error   : Entry function '%s' uses too much parameter space (0x%x bytes max)",
+            reader.too_large, FAKE_CUDA_PARAMETER_BYTES);
     } else if (result == CUDA_ERROR_INVALID_PTX) {
         snprintf(log, log_bytes,
                  "ptxas application ptx input, line %u; fatal   : Parsing error near '%s': syntax"

@@ -206,6 +206,14 @@ static bh_kernel *ptx_kernel(bh_context *context, const char *name, const char *
     return kernel;
 }
 
+static bh_kernel *image_kernel(bh_context *context, const char *text, const char *entry) {
+    const bh_kernel_options options = {
+        .struct_size = sizeof options, .name = entry, .entry = entry, .block = {1, 1, 1}};
+    bh_kernel *kernel = NULL;
+    BHT_EQ(bh_kernel_create_image(context, text, strlen(text), &options, &kernel, NULL), BH_OK);
+    return kernel;
+}
+
 static bh_kernel *add_kernel(bh_context *context) {
     return ptx_kernel(context, "add", ".param .u64 x, .param .u64 y, .param .u32 c, .param .u32 n");
 }
@@ -361,5 +369,76 @@ TEST(launches_that_do_not_fit) {
                   BH_OK);
         BHT_EQ(fx_pointer(y)[63], 2);
         BHT_EQ(bh_stream_worker_pid(stream), pid);
+    }
+}
+
+#define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
+
+/* Of an autotuner that puts all variants into one module. */
+TEST(an_image_of_100000_entries) {
+    enum { ENTRIES = 100000, ROOM = 64 };
+    fx_cuda_install("");
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream_on(context, "cuda");
+    char *text = bht_own(malloc((size_t)ROOM * ENTRIES)), *at = stpcpy(text, HEAD);
+    for (int i = 0; i < ENTRIES; i++) {
+        at += sprintf(at, ".entry k%d(.param .u64 word) .body increment\n", i);
+    }
+    static const char *const entries[] = {"k0", "k99999"};
+    bh_buffer *word = fx_words(context, 1, 40);
+    const bh_binding binding = bh_bind_read_write(0, word);
+    for (size_t i = 0; i < BHT_COUNT(entries); i++) {
+        bh_kernel *kernel = image_kernel(context, text, entries[i]);
+        fx_expect(fx_launch(stream, kernel, 1, &binding, 1, 0), BH_OK);
+    }
+    BHT_EQ(fx_pointer(word)[0], 42);
+}
+
+TEST(parameters_of_four_kilobytes) {
+    fx_cuda_install("");
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream_on(context, "cuda");
+    bh_kernel *kernel = image_kernel(
+        context, HEAD ".entry four_kilobytes(.param .u64 sum, .param .align 4 .b8 words[4088]) {}",
+        "four_kilobytes");
+    bh_buffer *sum = fx_words(context, 1, 0);
+    const bh_binding binding = bh_bind_write(0, sum);
+    uint32_t words[1022], expected = 0;
+    for (uint32_t i = 0; i < BHT_COUNT(words); i++) {
+        expected += words[i] = i * i;
+    }
+    fx_expect(dispatch(stream, (bh_dispatch){.kernel = kernel,
+                                             .groups = {1, 1, 1},
+                                             .bindings = &binding,
+                                             .binding_count = 1,
+                                             .push = words,
+                                             .push_size = sizeof words}),
+              BH_OK);
+    BHT_EQ(fx_pointer(sum)[0], expected);
+}
+
+/* What the driver would take, and we do not, is our limit, and no error of syntax. */
+TEST(parameters_beyond_our_limits) {
+    enum { MANY = 257 };
+    fx_cuda_install("");
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream_on(context, "cuda");
+    char many[MANY * 24 + 200] = HEAD ".entry nothing(.param .u64 p0";
+    for (int i = 1; i < MANY; i++) {
+        sprintf(many + strlen(many), ", .param .u64 p%d", i);
+    }
+    strcat(many, ") {}");
+    const struct {
+        const char *text, *words;
+    } rows[] = {
+        {many, "parameters: 257"},
+        {HEAD ".entry nothing(.param .b8 p[4097]) {}", "bytes of a parameter: 4097"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        bh_kernel *kernel = image_kernel(context, rows[i].text, "nothing");
+        const bh_verdict verdict =
+            fx_expect(dispatch(stream, (bh_dispatch){.kernel = kernel, .groups = {1, 1, 1}}),
+                      BH_LIMIT_EXCEEDED);
+        BHT_STR_HAS(verdict.message, rows[i].words);
     }
 }

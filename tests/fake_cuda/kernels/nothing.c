@@ -1,0 +1,5 @@
+#include "tests/fake_cuda/kernel.h"
+
+FAKE_KERNEL(nothing) {
+    (void)thread, (void)p;
+}
