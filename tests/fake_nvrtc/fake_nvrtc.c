@@ -7,6 +7,7 @@
  *     #pragma warn                 a warning
  *     #pragma needs OPTION         an error without this option
  *     #pragma crash|hang|eat|break it crashes, sleeps for ever, takes all memory, fails inside
+ *     #pragma ptx TEXT             asm(): a line of the PTX
  *     #pragma connect              it makes a system call that no compiler needs
  *
  * and before it compiles it makes the system calls of the real one, which goes on without what they
@@ -166,6 +167,8 @@ static enum result include(struct program *program, const char *file, int line, 
 static enum result obey(struct program *program, const char *file, int line, const char *word) {
     if (strncmp(word, "crash", 5) == 0) {
         *(volatile int *)1 = 0;
+    } else if (strncmp(word, "ptx ", 4) == 0) {
+        PTX("%.*s\n", (int)strcspn(word + 4, "\n"), word + 4);
     } else if (strncmp(word, "connect", 7) == 0) {
         (void)socket(AF_INET, SOCK_STREAM, 0);
     } else if (strncmp(word, "hang", 4) == 0) {

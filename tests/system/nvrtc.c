@@ -170,6 +170,33 @@ TEST(an_entry_that_is_not_clear_lists_the_kernels) {
     }
 }
 
+/* Inline PTX can say anything there. */
+TEST(an_entry_in_a_comment_or_a_string_is_no_kernel) {
+    static const char *const lines[] = {
+        "// .entry ghost(.u64)",
+        "/* .entry ghost(.u64)",
+        "*/ // /* \" .entry ghost(.u64)",
+        ".file 1 \".entry ghost(.u64)\"",
+        ".file 2 \"\\\" .entry ghost(.u64) //\"",
+        ".file 3 \"/*\"",
+        ".entrys ghost(.u64)",
+        "/* \" */ .visible .entry /* ghost */ other(.u64) .body increment",
+        "// \"",
+    };
+    char text[1000] = INCREMENT;
+    for (size_t i = 0; i < BHT_COUNT(lines); i++) {
+        snprintf(text + strlen(text), sizeof text - strlen(text), "#pragma ptx %s\n", lines[i]);
+    }
+    const bh_source source = source_of(text);
+    refused(&source, BH_COMPILE_FAILED,
+            "there are 2 kernels, choose the entry point: increment, other");
+    make(&source, "other");
+    snprintf(text, sizeof text,
+             INCREMENT "#pragma ptx // .entry ghost(\n#pragma ptx /* .entry ghost( */");
+    const bh_source one = source_of(text);
+    BHT_EQ(incremented(make(&one, NULL)), 42);
+}
+
 TEST(errors_have_a_file_and_a_line) {
     fails("\n\n#error so it is\n" INCREMENT, "test.cu:3: error: #error directive: so it is");
     BHT_STR_EQ(log_text, "test.cu:3: error: #error directive: so it is\n"

@@ -275,20 +275,52 @@ struct name {
     size_t length;
 };
 
-/* Finds the next ".entry NAME(" behind |at|. */
+static const char *skip_to(const char *at, const char *end) {
+    const char *found = strstr(at, end);
+    return found ? found + strlen(end) : at + strlen(at);
+}
+
+/* Skips blanks and comments. */
+static const char *skip_blanks(const char *at) {
+    for (;;) {
+        at += strspn(at, " \t\r\n");
+        if (strncmp(at, "//", 2) == 0) {
+            at += strcspn(at, "\n");
+        } else if (strncmp(at, "/*", 2) == 0) {
+            at = skip_to(at + 2, "*/");
+        } else {
+            return at;
+        }
+    }
+}
+
+/* |at| is a quotation mark. Returns what is behind the string. */
+static const char *skip_string(const char *at) {
+    for (at++; *at && *at != '"'; at++) {
+        at += *at == '\\' && at[1];
+    }
+    return at + (*at == '"');
+}
+
+/* Finds the next ".entry NAME(" behind |at|, in the code: a source can write anything into comments and
+ * strings of its PTX, with asm(). */
 static bool next_entry(const char *at, struct name *out) {
     static const char word[] = ".entry";
-    while ((at = strstr(at, word))) {
-        at += sizeof word - 1;
-        const size_t blanks = strspn(at, " \t\n");
-        at += blanks;
-        out->at = at;
-        while (isalnum((unsigned char)*at) || (*at && strchr("_$.%", *at))) {
+    while (*(at = skip_blanks(at))) {
+        if (*at == '"') {
+            at = skip_string(at);
+        } else if (strncmp(at, word, sizeof word - 1) == 0) {
+            const char *behind = at + sizeof word - 1;
+            at = out->at = skip_blanks(behind);
+            while (isalnum((unsigned char)*at) || (*at && strchr("_$.%", *at))) {
+                at++;
+            }
+            out->length = (size_t)(at - out->at);
+            if (out->at > behind && out->length > 0) {
+                return true;
+            }
+        } else {
             at++;
-        }
-        out->length = (size_t)(at - out->at);
-        if (blanks > 0 && out->length > 0) {
-            return true;
         }
     }
     return false;
