@@ -94,7 +94,7 @@ typedef struct bh_inspect_options {
     char *text;   /* guarded: receives the disassembly, NUL-terminated, cut if it is longer;
                      NULL: none */
     size_t text_size;     /* of |text| */
-    uint64_t deadline_ns; /* from its turn on; default 60 s */
+    uint64_t deadline_ns; /* with its wait for a compiler; default 60 s */
 } bh_inspect_options;
 
 /* Returns what |kernel| declares. A sandboxed worker of its own, without a device, parses the
