@@ -282,7 +282,7 @@ static PyObject *buffer_state(PyObject *object, PyObject *unused) {
         pthread_mutex_unlock(&storage->context->views_lock);
     }
     bhi_py_storage_unref(storage);
-    return Py_BuildValue("(iN)", (int)status, bhi_py_text(status == BH_OK ? "" : detail.message));
+    return Py_BuildValue("(iN)", (int)status, bhi_py_text(detail.message + detail.sentence));
 }
 
 /* Another Buffer of the same memory: (dtype, shape, offset). */

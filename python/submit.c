@@ -44,16 +44,18 @@ static void refuse_for_view(const struct bhi_py_use *use, PyObject *name, const 
     }
 }
 
-/* The library calls the events of |after| "waits". */
+/* The library calls every call "bh_submit", and the events of |after| "waits". */
 static PyObject *fail(bh_status status, const bh_detail *detail, const char *what) {
     static const char waits[] = "waits";
     const size_t length = sizeof waits - 1;
     bh_detail named = *detail;
+    const char *sentence = detail->message + detail->sentence;
     if (detail->status == status && strncmp(detail->subject_name, waits, length) == 0) {
         snprintf(named.subject_name, sizeof named.subject_name, "after%s",
                  detail->subject_name + length);
-        snprintf(named.message, sizeof named.message, "%s: after%s", what,
-                 detail->message + detail->sentence + length);
+        snprintf(named.message, sizeof named.message, "%s: after%s", what, sentence + length);
+    } else if (detail->status == status) {
+        snprintf(named.message, sizeof named.message, "%s: %s", what, sentence);
     }
     return bhi_py_fail(status, &named);
 }

@@ -349,14 +349,14 @@ class Context(_native.Context, Scoped):
         with its old content if `uninitialized`. `memory` is 'host', 'device' (the device of
         `stream`) or 'auto'.
         """
-        sizes, place = to_shape(shape, "empty"), _memory(memory)
+        sizes, place = to_shape(shape, "empty"), _memory(memory, stream)
         try:
             made: Buffer = _native.buffer_create(
                 self, DType(dtype).code, sizes, stream, place, uninitialized
             )
         except Error as error:
             large = error.status in (Status.NO_MEMORY, Status.TOO_LARGE)
-            rename(error, (r"^bh_\w+: (options\.)?", "shape: " if large else ""), ("^", "empty: "))
+            rename(error, (r"^empty: ", "shape: " if large else ""), ("^", "empty: "))
             raise
         return made
 
@@ -394,7 +394,7 @@ class Context(_native.Context, Scoped):
         True
         """
         wanted = None if dtype is None else DType(dtype)
-        place = _memory(memory)
+        place = _memory(memory, stream)
         if isinstance(array, Buffer) and array.context is self and not place:
             if wanted is None or array.dtype == wanted:
                 return array
@@ -434,9 +434,12 @@ class Context(_native.Context, Scoped):
 
         See `bh_buffer_create` (bulkhead/buffer.h) for the rules.
         """
-        made: Buffer = _native.buffer_wrap(
-            self, DType(dtype).code, to_shape(shape, "from_memfd"), fd
-        )
+        sizes = to_shape(shape, "from_memfd")
+        try:
+            made: Buffer = _native.buffer_wrap(self, DType(dtype).code, sizes, fd)
+        except Error as error:
+            rename(error, ("^empty: ", "from_memfd: "))
+            raise
         return made
 
     def load(
@@ -473,11 +476,11 @@ class Context(_native.Context, Scoped):
             raise InvalidArgument("load: offset, size, dtype, shape: the file's header says them")
         options["deadline"] = to_ns(deadline, "load: deadline")
         options["header_timeout"] = to_ns(header_timeout, "load: header_timeout")
-        options["memory"] = _memory(memory)
+        options["memory"] = _memory(memory, stream)
         try:
             made: Buffer = _native.buffer_load(self, options, stream)
         except Error as error:
-            rename(error, (r"^bh_\w+: ", "load: "))
+            rename(error, ("^empty: ", "load: "))
             raise
         if dtype is not None or shape is not None:
             made = made.view("uint8" if dtype is None else dtype, shape)
@@ -571,9 +574,11 @@ def _close_all() -> None:
 atexit.register(_close_all)
 
 
-def _memory(name: str) -> int:
+def _memory(name: str, stream: Stream | None) -> int:
     if name not in _MEMORY:
         raise InvalidArgument(f"memory: '{name}' is none of {', '.join(_MEMORY)}")
+    if name == "device" and stream is None:
+        raise InvalidArgument("memory: 'device' needs a stream, which names device and tenant")
     return _MEMORY[name]
 
 

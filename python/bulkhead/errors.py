@@ -229,6 +229,19 @@ _BY_STATUS: dict[Status, type[Error]] = {
     Status.CANCELLED: Cancelled,
 }
 _WHY = ("reason", "subject", "subject_name", "value", "limit")
+_CALLS = {  # of the library; those of others are the end of their names
+    "buffer_create": "empty",
+    "buffer_map": "view",
+    "context_create": "Context",
+    "judge_create": "Judge",
+    "kernel_create_source": "kernel",
+    "kernel_create_spirv": "kernel",
+    "kernel_inspect": "kernel",
+    "quarantine_list": "quarantined",
+    "queue_create": "Event",
+    "stream_create": "stream",
+}
+_OBJECTS = r"(buffer|context|file|judge|kernel|module|queue|stream)_"
 _poisoned: dict[type[Error], type[Poisoned]] = {}
 
 
@@ -264,12 +277,29 @@ def _explain(error: Error, why: tuple[Any, ...]) -> None:
         setattr(error, name, kind(value))
 
 
+def _translate(message: str) -> str:
+    """A message of the library with the names of Python: the call, and the option if it is about
+    one.
+    """
+
+    def name(match: re.Match[str]) -> str:
+        function, option = match[1], match[2]
+        call = _CALLS.get(function) or re.sub(rf"^{_OBJECTS}", "", function)
+        text = "eval: " if function.startswith("template_") else f"{call}: "
+        if option:
+            option = "memory" if option == "memory_limit" else option.removesuffix("_ns")
+            text += f"{option}: it is "
+        return text
+
+    return re.sub(r"^bh_(\w+): (?:(?:options|source)\.(\w+) is )?", name, message)
+
+
 def make_error(
     number: int, message: str, errno: int, cause: int, signal: int, why: tuple[Any, ...]
 ) -> Error:
     """Make the exception of a call that failed."""
     status = Status(number)
-    error = _type_of(status)(message, status=status)
+    error = _type_of(status)(_translate(message), status=status)
     _explain(error, why)
     if isinstance(error, (LoadFailed, SystemFailed)):
         error.errno = errno
@@ -280,7 +310,7 @@ def make_poison(event: Event | None, number: int, message: str, why: tuple[Any, 
     """Make the exception of a poisoned event, or of the code of a verdict."""
     verdict = event.verdict if event is not None else None
     if verdict is None:
-        status, kind = Status(number), Status(number).kind
+        status, kind, message = Status(number), Status(number).kind, _translate(message)
     else:
         status, kind, message = verdict.status, verdict.kind, str(verdict)
     lost = kind == Class.VICTIM and status.kind != kind

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _native, source as sources
+from . import _native
 from .dtypes import BY_CODE, DType
-from .errors import Error, InvalidArgument, InvalidType
+from .errors import InvalidArgument, InvalidType
 from .scope import Scoped
 
 if TYPE_CHECKING:
@@ -264,13 +264,9 @@ def create(
     """Make a kernel (`Context.kernel`)."""
 
     def make(specializations: list[tuple[int, int, int]]) -> Kernel:
-        try:
-            made: Kernel = _native.kernel_create(
-                context, source.fields, source.compiles, trusted, specializations
-            )
-        except Error as error:
-            sources.blame("kernel", error)
-            raise
+        made: Kernel = _native.kernel_create(
+            context, source.fields, source.compiles, trusted, specializations
+        )
         return made
 
     return specialize(make, constants)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from . import _native, kernel as kernels, source as sources
-from .errors import Error, InvalidArgument
+from . import _native, kernel as kernels
+from .errors import InvalidArgument
 from .values import with_hints
 
 if TYPE_CHECKING:
@@ -48,23 +48,13 @@ class Module(_native.Module):
         [7, 7, 7]
         """
         return kernels.specialize(
-            lambda specializations: self._make(name, trusted, specializations), constants
+            lambda specializations: self._kernel(name, trusted, specializations), constants
         )
-
-    def _make(
-        self, name: str | None, trusted: bool, specializations: list[tuple[int, int, int]]
-    ) -> Kernel:
-        try:
-            made: Kernel = self._kernel(name, trusted, specializations)
-        except Error as error:
-            sources.blame("kernel", error)
-            raise
-        return made
 
     @property
     def code(self) -> bytes:
         """The SPIR-V module. Does not wait, as `kernel` does not."""
-        with self._make(None, False, []) as kernel:
+        with self._kernel(None, False, []) as kernel:
             return kernel.code
 
     def __repr__(self) -> str:
@@ -75,9 +65,5 @@ def compile_source(context: Context, source: Source) -> Module:
     """Start a compile (`Context.compile`)."""
     if not source.compiles:
         raise InvalidArgument("compile: this is SPIR-V already: Context.kernel takes it")
-    try:
-        made: Module = _native.module_compile(context, source.fields)
-    except Error as error:
-        sources.blame("compile", error)
-        raise
+    made: Module = _native.module_compile(context, source.fields)
     return made

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .errors import Error, InvalidArgument, InvalidType, LoadFailed, rename
+from .errors import InvalidArgument, InvalidType, LoadFailed
 from .values import Duration, Size, to_bytes, to_ns
 
 LANGUAGES = {None: 0, "spirv": 1, "glsl": 2, "hlsl": 3}  # bh_language
@@ -71,16 +71,6 @@ def read(
     ]
     includes = _read_includes(call, include)
     return Source(compiles, (code, name, entry, tenant, options, texts, includes))
-
-
-def blame(call: str, error: Error) -> None:
-    """Name the arguments of `call` in a message of the library."""
-    rename(
-        error,
-        (r"^bh_\w+: options\.(\w+) is ", rf"{call}: \1: it is "),
-        (r"^bh_\w+: source\.(tenant|memory|entry)(_limit)? is ", rf"{call}: \1: it is "),
-        (r"^bh_\w+: ", f"{call}: "),
-    )
 
 
 def _read_file(call: str, path: Path) -> bytes:

@@ -139,7 +139,7 @@ class Stream(_native.Stream, Scoped):
         except Poisoned:
             raise
         except Error as error:
-            rename(error, (r"^bh_\w+: ", "eval: "))
+            rename(error, ("^empty: ", "eval: "))
             _move_column(error, text, inserted, len(f"{result} = "))
             raise
 

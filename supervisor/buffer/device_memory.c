@@ -47,18 +47,17 @@ static bool fits(uint64_t limit, uint64_t used, uint64_t bytes) {
 }
 
 static bh_status refuse(const char *call, uint64_t bytes, const char *whose, const char *name,
-                        const char *option, uint64_t used, uint64_t limit, uint64_t of_context,
-                        bh_detail *detail) {
+                        uint64_t used, uint64_t limit, uint64_t of_context, bh_detail *detail) {
     char part[64] = "";
     if (of_context) {
         snprintf(part, sizeof part, ", %llu of them by its CUDA context",
                  (unsigned long long)of_context);
     }
     return BHI_FAIL(detail, call, BH_REASON_DEVICE_MEMORY, .value = bytes, .limit = limit,
-                    .text = BHI_SAY("%s%s has %llu of its limit of %llu bytes (%s.device_memory) "
+                    .text = BHI_SAY("%s%s has %llu of its limit of %llu bytes (device_memory) "
                                     "in use%s",
                                     whose, name, (unsigned long long)used,
-                                    (unsigned long long)limit, option, part));
+                                    (unsigned long long)limit, part));
 }
 
 /* What counts against the limit of |stream|. */
@@ -79,11 +78,11 @@ static bh_status charge(struct bh_stream *stream, uint64_t size, struct bhi_devi
         context->drop_replicas(context, NULL, NULL);
     }
     if (!fits(stream->device_memory_limit, used_by(stream), bytes)) {
-        return refuse(call, bytes, "stream ", stream->core.name, "bh_stream_options",
-                      used_by(stream), stream->device_memory_limit, stream->context_bytes, detail);
+        return refuse(call, bytes, "stream ", stream->core.name, used_by(stream),
+                      stream->device_memory_limit, stream->context_bytes, detail);
     }
     if (!fits(context->device_memory_limit, context->device_memory, bytes)) {
-        return refuse(call, bytes, "the context", "", "bh_context_options", context->device_memory,
+        return refuse(call, bytes, "the context", "", context->device_memory,
                       context->device_memory_limit, 0, detail);
     }
     const bool is_remote = size && !stream->runs_on.is_cpu;

@@ -61,6 +61,21 @@ def pytest_sessionfinish(session):
         session.exitstatus = 1
 
 
+@pytest.fixture(autouse=True)
+def said(monkeypatch):
+    """Every message of an exception that a test raises is in words of Python."""
+    make, foreign = bh.Error.__init__, []
+
+    def record(self, message="", **more):
+        make(self, message, **more)
+        if "bh_" in message.lower():
+            foreign.append(message)
+
+    monkeypatch.setattr(bh.Error, "__init__", record)
+    yield
+    assert foreign == []
+
+
 @pytest.fixture(scope="module")
 def ctx():
     # On a slow machine a kernel may not stop in time, and be quarantined for killing its worker.

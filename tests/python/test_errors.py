@@ -255,14 +255,14 @@ def test_the_machine_cannot(tmp_path):
         ({"deadline": 1e12}, "too long"),
         ({"memory": "1Q"}, "stream: memory: '1Q' is not a size"),
         ({"memory": -1}, "stream: memory: -1 is below 0"),
-        ({"memory": 5}, "memory_limit"),
+        ({"memory": 5}, "stream: memory: it is less than 64 MiB"),
         ({"isolation": "none"}, "stream: isolation: 'none' is none of stream, kernel, submission"),
         ({"tenant": "a\0b"}, "stream: tenant: the text has a NUL"),
         ({"tenant": "x" * 64}, "tenant"),
         ({"processor": -1}, "stream: processor: -1 is not from 0 to 1023"),
         ({"processor": 1024}, "stream: processor: 1024 is not from 0 to 1023"),
         ({"nice": -1}, "stream: nice: -1 is not from 0"),
-        ({"nice": 20}, "nice is 20, over 19"),
+        ({"nice": 20}, "stream: nice: it is 20, over 19"),
     ],
 )
 def test_options_of_a_stream(ctx, options, says):
@@ -280,7 +280,7 @@ def test_options_of_a_stream(ctx, options, says):
         ctx.stream(name=5)
     with pytest.raises(bh.InvalidArgument, match="Context: spares: -1 is not from 0 to 18446744073709551615"):
         bh.Context(spares=-1)
-    with pytest.raises(bh.InvalidArgument, match="options.spare_kernels is 33, over 32"):
+    with pytest.raises(bh.InvalidArgument, match="Context: spare_kernels: it is 33, over 32"):
         bh.Context(spare_kernels=33)
     with pytest.raises(bh.InvalidType, match="Context: spares: an integer, not '3'"):
         bh.Context(spares="3")
@@ -293,6 +293,12 @@ def test_options_of_a_stream(ctx, options, says):
     ):
         with pytest.raises(bh.InvalidType, match=says):
             wrong()
+
+
+def test_a_limit_of_device_memory_is_named(ctx):
+    with ctx.stream(device_memory="64K") as stream:
+        with pytest.raises(bh.GuiltyError, match=r"^empty: .* of its limit of 65536 bytes \(device"):
+            ctx.empty(1 << 20, stream=stream, memory="device")
 
 
 def test_a_stream_on_one_processor(ctx):

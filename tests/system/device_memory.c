@@ -307,8 +307,7 @@ TEST(limits_are_kept) {
     /* Of the context. */
     refused(b, 2 * MIB, BH_MEMORY_DEVICE, BH_OUT_OF_DEVICE_MEMORY,
             "the context has 1052672 of its limit of 3145728 bytes");
-    refused(b, 2 * MIB, BH_MEMORY_DEVICE, BH_OUT_OF_DEVICE_MEMORY,
-            "bh_context_options.device_memory");
+    refused(b, 2 * MIB, BH_MEMORY_DEVICE, BH_OUT_OF_DEVICE_MEMORY, "(device_memory)");
     /* Nothing is poisoned, and what is given back can be had again. */
     device_put(buffer, &(uint32_t){1}, sizeof(uint32_t));
     bh_buffer_release(buffer);
