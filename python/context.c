@@ -5,13 +5,14 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* How often this process and its parents have forked since the module was loaded. */
 static atomic_uint forks;
 
 static void count_fork(void) {
     atomic_fetch_add(&forks, 1);
-    bhi_py.main_thread = PyThread_get_thread_ident(); /* the only one that is left */
+    bhi_py.main_thread = (unsigned long)gettid(); /* the only one that is left */
 }
 
 void bhi_py_watch_forks(void) {

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 enum { MOST_LINES = 4096 }; /* of them that nobody has taken out yet; newer ones are dropped */
 
@@ -26,6 +28,7 @@ struct bhi_py_log {
     size_t count;               /* lock: lines from |first| on */
     size_t dropped;             /* lock: lines since the last that were taken out */
     bool ended;                 /* lock: there will be no more */
+    int fd; /* lock: an eventfd, readable if take() has something; -1: not asked for */
 };
 
 struct log {
@@ -46,7 +49,18 @@ void bhi_py_log_unref(struct bhi_py_log *log) {
         free_lines(log->first);
         pthread_cond_destroy(&log->more);
         pthread_mutex_destroy(&log->lock);
+        if (log->fd >= 0) {
+            close(log->fd);
+        }
         free(log);
+    }
+}
+
+/* The lock is held: wakes whoever waits for lines. */
+static void wake(struct bhi_py_log *log) {
+    pthread_cond_signal(&log->more);
+    if (log->fd >= 0) {
+        eventfd_write(log->fd, 1);
     }
 }
 
@@ -67,7 +81,7 @@ void bhi_py_log_line(bh_log_level level, const char *text, void *user) {
     } else {
         log->dropped++;
     }
-    pthread_cond_signal(&log->more);
+    wake(log);
     pthread_mutex_unlock(&log->lock);
     free(line);
 }
@@ -75,7 +89,7 @@ void bhi_py_log_line(bh_log_level level, const char *text, void *user) {
 void bhi_py_log_end(struct bhi_py_log *log) {
     pthread_mutex_lock(&log->lock);
     log->ended = true;
-    pthread_cond_signal(&log->more);
+    wake(log);
     pthread_mutex_unlock(&log->lock);
 }
 
@@ -101,6 +115,10 @@ static PyObject *log_take(PyObject *object, PyObject *unused) {
     log->first = NULL;
     log->last = &log->first;
     log->count = log->dropped = 0;
+    if (log->fd >= 0 && !log->ended) {
+        eventfd_t count;
+        eventfd_read(log->fd, &count);
+    }
     pthread_mutex_unlock(&log->lock);
     Py_END_ALLOW_THREADS
     if (!first && !dropped) {
@@ -117,6 +135,19 @@ static PyObject *log_take(PyObject *object, PyObject *unused) {
         bhi_py_append(&list, Py_BuildValue("(is)", BH_LOG_WARNING, text));
     }
     return list;
+}
+
+static PyObject *log_fileno(PyObject *object, PyObject *unused) {
+    struct bhi_py_log *log = ((struct log *)object)->log;
+    (void)unused;
+    pthread_mutex_lock(&log->lock);
+    if (log->fd < 0) {
+        const bool some = log->first || log->dropped || log->ended;
+        log->fd = eventfd(some, EFD_CLOEXEC | EFD_NONBLOCK);
+    }
+    const int fd = log->fd;
+    pthread_mutex_unlock(&log->lock);
+    return fd < 0 ? PyErr_SetFromErrno(PyExc_OSError) : PyLong_FromLong(fd);
 }
 
 /* (level, text): as the library calls it; for tests. */
@@ -145,6 +176,7 @@ static PyObject *log_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
         return PyErr_NoMemory();
     }
     atomic_init(&log->refs, 1);
+    log->fd = -1;
     pthread_mutex_init(&log->lock, NULL);
     pthread_cond_init(&log->more, NULL);
     log->last = &log->first;
@@ -158,6 +190,7 @@ static void log_dealloc(PyObject *object) {
 
 static PyMethodDef methods[] = {
     {"take", log_take, METH_NOARGS, NULL},
+    {"fileno", log_fileno, METH_NOARGS, NULL},
     {"_put", log_put, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -57,9 +57,10 @@ int bhi_py_to_timeout(PyObject *value, void *out_ns) {
     return bhi_py_to_duration(value, "timeout", out_ns);
 }
 
-/* Signals are handled by one thread only; others need not look for them. */
+/* Signals are handled by one thread only; others need not look for them. (Under gevent threads are
+ * known to Python by another identity.) */
 static bool handles_signals(void) {
-    return PyThread_get_thread_ident() == bhi_py.main_thread;
+    return (unsigned long)gettid() == bhi_py.main_thread;
 }
 
 bool bhi_py_await(bhi_py_wait wait, void *argument, uint64_t timeout_ns, bh_status *out_status,

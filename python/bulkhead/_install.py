@@ -23,5 +23,5 @@ _native.install(
     make_type_error=errors.make_type_error,
     explain_name=kernel.explain_name,
     to_seconds=values.to_seconds,
-    main_thread=threading.main_thread().ident or 0,
+    main_thread=threading.main_thread().native_id or 0,
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from . import _native, aio, completion, errors
+from ._status import Status
 from .verdict import Verdict, from_fields
 
 _STATES = ("PENDING", "READY", "POISONED")
@@ -15,7 +16,8 @@ class Event(_native.Event):
     """How one submission ends: PENDING, then READY or POISONED for ever.
 
     An event can be awaited in asyncio: `verdict = await event`. Other tasks run meanwhile, also if
-    the event has ended already.
+    the event has ended already. `asyncio.wait`, `gather`, `wait_for` and `as_completed` take events
+    as they are; `concurrent.futures.wait` does not: there is `bulkhead.as_completed`.
     """
 
     __slots__ = ()
@@ -50,10 +52,29 @@ class Event(_native.Event):
     def add_done_callback(self, function: Callable[[Event], object]) -> None:
         """Call `function` with the event when it has ended.
 
-        All callbacks run in one thread of this package, in the order in which their events ended.
-        An exception that one raises is logged (`logging`, "bulkhead").
+        Added in a coroutine it is called by the loop that runs there, as those of asyncio's futures
+        are. All others run in one thread of this package, in the order in which their events ended;
+        an exception that one raises is logged (`logging`, "bulkhead"). Under gevent's monkey
+        patching that thread is a greenlet.
         """
         completion.add_callback(self, function)
+
+    def remove_done_callback(self, function: Callable[[Event], object]) -> int:
+        """Have a callback not called any more. Return how often it had been added."""
+        return completion.remove_callback(self, function)
+
+    def cancelled(self) -> bool:
+        """Whether the event has ended CANCELLED."""
+        verdict = self.verdict
+        return verdict is not None and verdict.status == Status.CANCELLED
+
+    @property
+    def _condition(self) -> Any:
+        # concurrent.futures begins with it. There is none, and the message says what to do.
+        raise AttributeError(
+            "concurrent.futures waits for its own futures only; bulkhead.as_completed() and "
+            "asyncio.wait() take events"
+        )
 
     def __await__(self) -> Generator[Any, None, Verdict]:
         if self.done():

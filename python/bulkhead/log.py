@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import _native
 from .errors import InvalidType
+from .greenlets import await_readable
 
 if TYPE_CHECKING:
     Log = Union[Callable[[int, str], object], str, logging.Logger, "logging.LoggerAdapter[Any]"]
@@ -42,7 +43,7 @@ class Delivery:
         self._thread.start()
 
     def _run(self) -> None:
-        while (lines := self.source.take()) is not None:
+        while (lines := self._take()) is not None:
             for level, line in lines:
                 if self._stopped:
                     return
@@ -50,6 +51,10 @@ class Delivery:
                     self._function(_LEVELS[level], line)
                 except BaseException:
                     _log.exception("log=%r raised", self._function)
+
+    def _take(self) -> list[tuple[int, str]] | None:
+        await_readable(self.source)
+        return self.source.take()
 
     def finish(self) -> None:
         """The context is closed: return when the last line was handed over."""

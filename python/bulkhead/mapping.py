@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import _native
+from . import _native, completion
 from .buffer import Buffer
 from .errors import InvalidArgument, InvalidType
 from .event import Event
@@ -85,7 +85,7 @@ def map(
     results: list[Any] = []
 
     def take() -> None:
-        for index in queue.take():
+        for index in completion.take(queue):
             stream, event, given = flying.pop(index)
             free.append(stream)
             error = event.exception()

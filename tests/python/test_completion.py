@@ -1,6 +1,8 @@
 """Many events: asyncio, as_completed, callbacks, map."""
 
 import asyncio
+import concurrent.futures
+import contextlib
 import gc
 import logging
 import sys
@@ -9,6 +11,7 @@ import threading
 import bulkhead as bh
 import numpy as np
 import pytest
+from bulkhead import completion
 from conftest import BOUND, descriptors, in_thread
 
 
@@ -107,6 +110,75 @@ def test_a_task_that_is_cancelled(ctx, stream, held):
         await event
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        lambda events: asyncio.wait(events),
+        lambda events: asyncio.wait(events, return_when=asyncio.FIRST_EXCEPTION),
+        lambda events: asyncio.gather(*events, return_exceptions=True),
+        lambda events: asyncio.wait_for(asyncio.gather(*events, return_exceptions=True), BOUND),
+        lambda events: all_of(asyncio.as_completed(events)),
+        lambda events: asyncio.wait([asyncio.shield(one) for one in events]),
+    ],
+    ids=["wait", "wait_first_exception", "gather", "wait_for", "as_completed", "shield"],
+)
+def test_asyncio_waits_for_events_as_they_are(ctx, stream, held, wait):
+    event, _ = held
+
+    async def main():
+        waiting = asyncio.ensure_future(wait([event, stream.fill(ctx.empty(1))]))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        event.cancel()
+        await asyncio.wait_for(waiting, BOUND)
+        assert event.done() and event.cancelled()
+
+    asyncio.run(main())
+
+
+async def all_of(futures):
+    for future in futures:
+        with contextlib.suppress(bh.Cancelled):
+            await future
+
+
+def test_asyncio_wait_says_what_is_pending(ctx, stream, held):
+    event, _ = held
+    quick = [stream.fill(ctx.empty(1)) for _ in range(3)]
+    called = []
+
+    async def main():
+        done, pending = await asyncio.wait([event, *quick], return_when=asyncio.FIRST_COMPLETED)
+        assert event in pending and done | pending == {event, *quick} and done
+        done, pending = await asyncio.wait([event, *quick], timeout=0.01)
+        assert event in pending and event.state == "PENDING"
+        assert not completion._callbacks._numbers_of.get(event)  # it took its callbacks out
+        # A callback that is added in a coroutine is called by its loop.
+        quick[0].add_done_callback(lambda e: (called.append(e), asyncio.get_running_loop()))
+        while not called:
+            await asyncio.sleep(0.001)
+        assert not event.cancelled() and not quick[0].cancelled()
+
+    asyncio.run(main())
+    assert called == [quick[0]]
+    for wait in (concurrent.futures.wait, concurrent.futures.as_completed):
+        with pytest.raises(AttributeError, match="bulkhead.as_completed"):
+            list(wait([event]))
+
+
+def test_a_callback_that_is_removed_is_not_called(ctx, stream, held):
+    event, _ = held
+    called, ended = [], threading.Event()
+    for function in (called.append, called.append, called.extend):
+        event.add_done_callback(function)
+    assert event.remove_done_callback(called.append) == 2
+    assert event.remove_done_callback(called.append) == 0
+    assert event.remove_done_callback(called.extend) == 1
+    event.add_done_callback(lambda e: ended.set())
+    event.cancel()
+    assert ended.wait(BOUND) and called == []
 
 
 def test_a_loop_that_ends_early(ctx, stream, kernels):
@@ -292,8 +364,6 @@ def test_a_callback_that_exits_ends_nothing(ctx, stream, caplog):
 
 def test_callbacks_may_be_added_while_one_is_added(ctx, stream):
     """A finalizer runs wherever the collector does."""
-    from bulkhead import completion
-
     event, ended = stream.fill(ctx.empty(1)), threading.Event()
 
     def nested():
