@@ -119,6 +119,10 @@ const char *bhi_limit_named(int sys_errno, char out[BHI_LIMIT_TEXT]) {
     if (sys_errno == ENOMEM || sys_errno == EAGAIN) {
         return bhi_limit_address_space(out);
     }
+    if (sys_errno == EMFILE) {
+        snprintf(out, BHI_LIMIT_TEXT, "; open files are limited to %llu: raise that (ulimit -n)",
+                 (unsigned long long)limits_of(RLIMIT_NOFILE).rlim_cur);
+    }
     if (sys_errno == EFBIG && files != UINT64_MAX) {
         snprintf(out, BHI_LIMIT_TEXT,
                  "; files and shared memory are limited to %llu KiB: raise that (ulimit -f)",

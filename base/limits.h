@@ -22,8 +22,8 @@ const char *bhi_limit_processes(char out[BHI_LIMIT_TEXT]);
 const char *bhi_limit_processes_from(const char *cgroup, const char *mount,
                                      char out[BHI_LIMIT_TEXT]);
 /* The same for the limit that |sys_errno| is about, or "": RLIMIT_FSIZE, which also counts memory
- * that processes share, for EFBIG; RLIMIT_AS for ENOMEM; for EAGAIN that of processes and threads,
- * else RLIMIT_AS. */
+ * that processes share, for EFBIG; RLIMIT_NOFILE for EMFILE; RLIMIT_AS for ENOMEM; for EAGAIN that
+ * of processes and threads, else RLIMIT_AS. */
 const char *bhi_limit_named(int sys_errno, char out[BHI_LIMIT_TEXT]);
 /* Lists the hard limits that can end or fail a worker: "processor time 60 s (ulimit -t), ...".
  * Returns their number. */

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import operator
 import os
+import resource
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -87,6 +88,9 @@ class Context(_native.Context, Scoped):
     it, a line at a time; the library never waits for it. Lines are lost if 4096 wait. What it
     raises goes to the logger 'bulkhead'. `close()` returns when it has had the last line.
 
+    A buffer takes a file descriptor, so a context raises the process's soft limit on them to the
+    hard one.
+
     >>> with bh.Context(spares=0) as other:
     ...     other.empty(4).tolist()
     [0.0, 0.0, 0.0, 0.0]
@@ -124,6 +128,7 @@ class Context(_native.Context, Scoped):
         def path(value: str | os.PathLike[str] | None) -> bytes | None:
             return None if value is None else os.fsencode(value)
 
+        _raise_limit()
         delivery = None if log is None else Delivery(log)
         super().__init__(
             {
@@ -572,6 +577,13 @@ def _close_all() -> None:
 
 
 atexit.register(_close_all)
+
+
+def _raise_limit() -> None:
+    """Each buffer is a descriptor: let there be as many as the process may have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):  # a sandbox of the caller's may forbid it
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _memory(name: str, stream: Stream | None) -> int:

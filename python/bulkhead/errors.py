@@ -25,6 +25,7 @@ event are `Poisoned`, too, and carry the verdict.
 from __future__ import annotations
 
 import re
+from errno import EMFILE, ENOMEM
 from typing import TYPE_CHECKING, Any, cast
 
 from ._status import Reason, Status, Subject
@@ -299,7 +300,11 @@ def make_error(
 ) -> Error:
     """Make the exception of a call that failed."""
     status = Status(number)
-    error = _type_of(status)(_translate(message), status=status)
+    message = _translate(message)
+    if status == Status.NO_MEMORY or errno in (ENOMEM, EMFILE):
+        message += "; release() buffers that you no longer need "
+        message += "(a notebook's Out keeps what cells show)"
+    error = _type_of(status)(message, status=status)
     _explain(error, why)
     if isinstance(error, (LoadFailed, SystemFailed)):
         error.errno = errno

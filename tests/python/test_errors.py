@@ -6,6 +6,8 @@ import os
 import pickle
 import re
 import signal
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import bulkhead as bh
@@ -48,7 +50,7 @@ def test_every_status_has_a_class():
             again = pickle.loads(pickle.dumps(one))
             assert type(again) is type(one) and again.status == status
             for each in (one, again):
-                assert str(each) == "m" and each.reason is bh.Reason.NO_WORKER
+                assert str(each).split(";")[0] == "m" and each.reason is bh.Reason.NO_WORKER
                 assert each.subject is bh.Subject.STREAM and each.subject_name == "s"
                 assert (each.value, each.limit) == (7, 9)
         assert isinstance(poison, bh.Poisoned) and not isinstance(error, bh.Poisoned)
@@ -299,6 +301,30 @@ def test_a_limit_of_device_memory_is_named(ctx):
     with ctx.stream(device_memory="64K") as stream:
         with pytest.raises(bh.GuiltyError, match=r"^empty: .* of its limit of 65536 bytes \(device"):
             ctx.empty(1 << 20, stream=stream, memory="device")
+
+
+def test_the_limit_on_descriptors():
+    """The soft one is raised to the hard one; at that one a message names it and what to do."""
+    program = """
+import resource
+import bulkhead as bh
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 200))
+with bh.Context(spares=0) as ctx:
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (200, 200)
+    kept = []
+    try:
+        while True:
+            kept.append(ctx.empty(1))
+    except bh.SystemFailed as error:
+        print(error)
+    assert len(kept) > 100
+"""
+    run = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True)
+    assert run.stdout == (
+        "empty: 4 bytes: Too many open files; open files are limited to 200: raise that (ulimit -n); "
+        "release() buffers that you no longer need (a notebook's Out keeps what cells show)\n"
+    )
 
 
 def test_a_stream_on_one_processor(ctx):

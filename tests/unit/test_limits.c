@@ -42,6 +42,13 @@ TEST(test_files) {
     BHT_TRUE(!strstr(detail.message, "ulimit"));
 }
 
+TEST(test_descriptors) {
+    char text[BHI_LIMIT_TEXT];
+    set_limit(RLIMIT_NOFILE, 77);
+    BHT_STR_EQ(bhi_limit_named(EMFILE, text),
+               "; open files are limited to 77: raise that (ulimit -n)");
+}
+
 TEST(test_address_space) {
     static const char words[] =
         "; the address space is limited to 123456 MiB: raise that (ulimit -v)";
