@@ -76,6 +76,12 @@ static PyObject *statuses(PyObject *module, PyObject *unused) {
     return list;
 }
 
+/* (reason) -> what to do; '' if the status says it */
+static PyObject *reason_advice(PyObject *module, PyObject *reason) {
+    (void)module;
+    return bhi_py_text(bh_reason_advice((bh_reason)PyLong_AsLong(reason)));
+}
+
 /* All types of elements: (code, name, short name, typestr, bytes). */
 static PyObject *dtypes(PyObject *module, PyObject *unused) {
     PyObject *list = PyList_New(0);
@@ -109,6 +115,7 @@ static PyMethodDef functions[] = {
     {"template_create", bhi_py_template_create, METH_VARARGS, NULL},
     {"tensor_take", bhi_py_tensor_take, METH_O, NULL},
     {"install", BHI_PY_METHOD(install), METH_VARARGS | METH_KEYWORDS, NULL},
+    {"reason_advice", reason_advice, METH_O, NULL},
     {"statuses", statuses, METH_NOARGS, NULL},
     {"dtypes", dtypes, METH_NOARGS, NULL},
     {"version", version, METH_NOARGS, NULL},

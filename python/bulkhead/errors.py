@@ -64,7 +64,7 @@ class Error(Exception):
     @property
     def advice(self) -> str:
         """What to do about it."""
-        return self.status.advice
+        return self.reason.advice or self.status.advice
 
 
 class CallerError(Error):
@@ -292,6 +292,7 @@ def _translate(message: str) -> str:
             text += f"{option}: it is "
         return text
 
+    message = re.sub(r"\bBH_MEMORY_(HOST|AUTO)\b", lambda match: f"'{match[1].lower()}'", message)
     return re.sub(r"^bh_(\w+): (?:(?:options|source)\.(\w+) is )?", name, message)
 
 
@@ -318,6 +319,8 @@ def make_poison(event: Event | None, number: int, message: str, why: tuple[Any, 
         status, kind, message = Status(number), Status(number).kind, _translate(message)
     else:
         status, kind, message = verdict.status, verdict.kind, str(verdict)
+        if verdict.reason.advice:
+            message += f"; {verdict.reason.advice}"
     lost = kind == Class.VICTIM and status.kind != kind
     if lost and event is not None and event._lost is not None:
         name, origin, is_output = event._lost

@@ -123,7 +123,7 @@ class Verdict:
     @property
     def advice(self) -> str:
         """What to do about it."""
-        return self.status.advice
+        return self.reason.advice or self.status.advice
 
     @property
     def seconds(self) -> float:

@@ -27,6 +27,11 @@ def test_the_statuses_are_the_tables():
         # What names a function of C is said in Python's words.
         assert "bh_" not in status.advice
         assert status.advice == advice or "bh_" in advice
+    assert not [reason for reason in bh.Reason if "bh_" in reason.advice.lower()]
+    unshared = (bh.Reason.UNSHARED, bh.Subject.DEVICE, "d", 0, 0)
+    said = f"bh_buffer_create: d; {_native.reason_advice(bh.Reason.UNSHARED)}"
+    error = bh.errors.make_error(bh.Status.UNSUPPORTED, said, 0, 0, 0, unshared)
+    assert str(error) == "empty: d; use 'host' or 'auto'"
     assert [fields[:2] for fields in _native.statuses()] == [(s.value, s.name) for s in bh.Status]
 
 

@@ -32,6 +32,24 @@ def test_grid_counts_invocations_and_groups_workgroups(ctx, stream, kernels):
     assert y.numpy().max() == 9 and y.numpy().min() >= 1
 
 
+def test_more_groups_in_a_row_than_the_device_has(ctx, stream, kernels):
+    """A kernel sees the grid that it is given: what is too long is refused with what to do."""
+    stream.wait_ready(BOUND)
+    (device,) = (one for one in ctx.devices() if one["selector"] == stream.device)
+    limit = device["max_groups"][0]
+    x = ctx.empty(1)
+    event = stream.launch(kernels.square, groups=limit + 1, X=x, Y=ctx.empty(1))
+    error = event.exception(BOUND)
+    assert error.code == "LIMIT_EXCEEDED" and error.reason == bh.Reason.WORKGROUPS
+    assert (error.verdict.value, error.verdict.limit) == (limit + 1, limit)
+    assert f"{limit + 1} workgroups in x, the device allows {limit} " in str(error)
+    assert error.advice == error.verdict.advice == bh.Reason.WORKGROUPS.advice
+    assert str(error).endswith(f"; {error.advice}") and "spread them over x, y and z" in error.advice
+    # An expression's groups are the library's own, which it spreads.
+    n = 64 * (limit + 1)
+    assert stream.eval("x + 1", x=ctx.empty(n, "uint8")).numpy().min() == 1
+
+
 def test_a_workgroup_is_rounded_up(ctx, stream):
     kernel = ctx.kernel(
         source="""
