@@ -8,6 +8,7 @@ import operator
 import os
 import resource
 import weakref
+import zipfile
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -36,6 +37,14 @@ _PROCESSORS = 1024  # as in bh_stream_create
 # As bh_process_kind and bh_process_state; each has places for kinds to come.
 _PROCESS_STATES = ("starting", "ready", "ending", "ended")
 _PROCESS_KINDS = ("zygote", "worker", "spare", "loader", "compiler", "sentinel")
+# Files whose bytes nobody means by their array, and what reads them.
+_FOREIGN = {
+    ".npz": "asarray(numpy.load(path)[name])",
+    ".pt": "asarray(torch.load(path)[name])",
+    ".pth": "asarray(torch.load(path)[name])",
+    ".h5": "asarray(h5py.File(path)[name][:])",
+    ".hdf5": "asarray(h5py.File(path)[name][:])",
+}
 _TEMPLATES = 64  # expressions that a context keeps; each keeps its own compiled variants
 
 
@@ -469,6 +478,8 @@ class Context(_native.Context, Scoped):
         files `offset` and `size` say which bytes, and `dtype` and `shape` what they are.
         """
         suffix = Path(os.fspath(path)).suffix
+        if suffix in _FOREIGN and dtype is None:
+            _refuse_archive(path, suffix)
         options: dict[str, Any] = {"path": os.fsencode(path), "tensor": tensor, "tenant": tenant}
         options["format"] = (
             _SAFETENSORS if tensor is not None else _NPY if suffix == ".npy" else _RAW
@@ -592,6 +603,18 @@ def _memory(name: str, stream: Stream | None) -> int:
     if name == "device" and stream is None:
         raise InvalidArgument("memory: 'device' needs a stream, which names device and tenant")
     return _MEMORY[name]
+
+
+def _refuse_archive(path: str | os.PathLike[str], suffix: str) -> None:
+    names = ""
+    with contextlib.suppress(OSError, ValueError, zipfile.BadZipFile):
+        with zipfile.ZipFile(path) as archive:
+            there = [name.removesuffix(".npy") for name in archive.namelist()]
+        names = f" ({', '.join(there[:16])})"
+    raise InvalidArgument(
+        f"load: {os.fspath(path)}: a {suffix} has arrays of its own{names}: {_FOREIGN[suffix]} "
+        "takes one, dtype='raw' the bytes of the file"
+    )
 
 
 def _processor(number: SupportsIndex | None) -> int | None:

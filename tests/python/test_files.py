@@ -106,6 +106,19 @@ def test_raw(ctx, tmp_path):
         ctx.load(path, offset=100)
 
 
+def test_an_archive_is_not_taken_for_its_bytes(ctx, tmp_path):
+    np.savez(tmp_path / "a.npz", w=np.ones(3), b=np.zeros(2))
+    for given in (("a.npz",), ("a.npz", "w")):
+        with pytest.raises(bh.InvalidArgument) as raised:
+            ctx.load(tmp_path / given[0], *given[1:])
+        assert "a.npz: a .npz has arrays of its own (w, b): asarray(numpy.load(" in str(raised.value)
+    assert ctx.load(tmp_path / "a.npz", dtype="raw").tobytes()[:2] == b"PK"
+    (tmp_path / "none.npz").write_bytes(b"no ZIP")
+    for name in ("none.npz", "missing.npz", "m.pt", "m.pth", "m.h5", "m.hdf5"):
+        with pytest.raises(bh.InvalidArgument, match=r"has arrays of its own: asarray\("):
+            ctx.load(tmp_path / name)
+
+
 def test_bad_files(ctx, stream, tmp_path):
     with pytest.raises(bh.LoadFailed) as raised:
         ctx.load(tmp_path / "none.npy")
