@@ -33,10 +33,12 @@ static void refuse_for_view(const struct bhi_py_use *use, PyObject *name, const 
     }
     const uint32_t views = use->storage->views;
     if (use->writes) {
-        bhi_py_refuse_view("%s: %U: the submission would write memory that %u view%s (NumPy array, "
-                           "memoryview or tensor) still show%s: delete %s first, or keep a copy",
-                           what, name, views, views == 1 ? "" : "s", views == 1 ? "s" : "",
-                           views == 1 ? "it" : "them");
+        bhi_py_refuse_view(
+            "%s: %U: the submission would write memory that %u view%s (NumPy array, "
+            "memoryview or tensor) still show%s: delete %s first, or keep numpy(copy=True); a "
+            "notebook keeps what a cell shows in Out",
+            what, name, views, views == 1 ? "" : "s", views == 1 ? "s" : "",
+            views == 1 ? "it" : "them");
     } else {
         bhi_py_refuse_view("%s: %U: a view that may be written (numpy(writable=True), a tensor of "
                            "an old DLPack) still shows this memory: delete it first",

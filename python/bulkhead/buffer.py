@@ -45,7 +45,7 @@ class Buffer(_native.Buffer, Scoped):
     10
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
     # NumPy's operators leave mixed operations to this class, which has none: they are refused.
     __array_ufunc__ = None
 
@@ -71,11 +71,18 @@ class Buffer(_native.Buffer, Scoped):
         views: int = self._views[0]
         return views
 
-    def numpy(self, writable: bool = False, timeout: float | str | None = None) -> npt.NDArray[Any]:
+    def numpy(
+        self,
+        writable: bool = False,
+        timeout: float | str | None = None,
+        *,
+        copy: bool = False,
+    ) -> npt.NDArray[Any]:
         """Return a NumPy array of this memory, without a copy. Waits for what writes it.
 
         The array keeps the memory alive. If `writable`, no submission can use the buffer while the
-        array exists. Of a buffer in device memory it returns a copy.
+        array exists. With `copy` it is an array of its own, which is in nobody's way. Of a buffer
+        in device memory it is a copy in any case.
 
         >>> x = ctx.empty(3)
         >>> x.numpy(writable=True)[:] = [1, 2, 3]
@@ -95,7 +102,7 @@ class Buffer(_native.Buffer, Scoped):
             if writable:
                 raise ViewError("numpy: device memory has no address; use write()")
             shown = self._fetch(timeout)
-        intent = _READ_WRITE if writable else _READ
+        intent = _READ_WRITE if writable and not copy else _READ
         view = _show(shown._map(intent, timeout))
         try:
             array: npt.NDArray[Any] = np.asarray(view)
@@ -108,9 +115,10 @@ class Buffer(_native.Buffer, Scoped):
             try:
                 ml_dtypes = importlib.import_module("ml_dtypes")
             except ImportError:
-                return array.view(self.dtype.typestr)
-            array = array.view(getattr(ml_dtypes, self.dtype))
-        return array
+                array = array.view(self.dtype.typestr)
+            else:
+                array = array.view(getattr(ml_dtypes, self.dtype))
+        return array.copy() if copy else array
 
     def _check(self, what: str) -> None:
         if self.released:
@@ -250,6 +258,25 @@ class Buffer(_native.Buffer, Scoped):
 
     def __iter__(self) -> Any:
         raise TypeError("a Buffer has no elements of its own: use numpy() or tolist()")
+
+    def __bool__(self) -> bool:
+        raise InvalidArgument(
+            "the truth value of a Buffer is ambiguous: use its size, `is None`, or numpy().any()"
+        )
+
+    def _refuse_number(self) -> Any:
+        raise InvalidType("a Buffer is no number: numpy().item() waits for one of a single element")
+
+    __float__ = __int__ = __complex__ = _refuse_number
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or other is None:
+            return self is other
+        raise InvalidType(
+            "==: a Buffer has no operators: compare numpy() or tolist(), or the objects by `is`"
+        )
+
+    __hash__ = _native.Buffer.__hash__
 
     def _leave(self) -> None:
         self.release()

@@ -20,7 +20,7 @@ class Event(_native.Event):
     as they are; `concurrent.futures.wait` does not: there is `bulkhead.as_completed`.
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     @property
     def state(self) -> str:

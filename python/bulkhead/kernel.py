@@ -82,7 +82,7 @@ class Kernel(_native.Kernel, Scoped):
     ['X: f32[]', 'Y: f32[]', 'a: f32', 'n: u32']
     """
 
-    __slots__ = ("_info",)
+    __slots__ = ("__weakref__", "_info")
 
     @property
     def info(self) -> KernelInfo:

@@ -22,7 +22,7 @@ class Module(_native.Module):
     `log` has them all. A module that you drop is compiled all the same: `event.cancel()` ends that.
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     @with_hints("kernel")
     def kernel(

@@ -28,7 +28,7 @@ class Stream(_native.Stream, Scoped):
     True
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     def submit(
         self,

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import sys
+import weakref
 
 import bulkhead as bh
 import numpy as np
@@ -435,6 +436,54 @@ def test_without_numpy(ctx, monkeypatch):
     assert x.tolist() == [0, 0]
     with pytest.raises(bh.InvalidType, match="array: NumPy is needed to convert"):
         ctx.asarray(b"12", "float32")
+
+
+def test_a_copy_is_in_nobodys_way(ctx, stream):
+    """Such as Out[n] of a notebook, which lives as long as its kernel."""
+    x = ctx.asarray(np.float32([1, 2]))
+    copy = x.numpy(copy=True)
+    assert x.views == 0 and copy.flags.owndata and copy.flags.writeable
+    stream.fill(x, 0).wait(BOUND)
+    assert copy.tolist() == [1, 2] and x.tolist() == [0, 0]
+    raw = ctx.asarray(np.ones(2, "u2")).view("bfloat16").numpy(writable=True, copy=True)
+    assert raw.flags.owndata or raw.base.flags.owndata
+    device = ctx.asarray(np.float32([3]), stream=stream, memory="device").numpy(copy=True)
+    assert device.flags.owndata and device.tolist() == [3]
+    shown = x.numpy()
+    with pytest.raises(bh.ViewError, match=r"keep numpy\(copy=True\); a notebook keeps"):
+        stream.fill(x, 0)
+    del shown
+
+
+def test_objects_can_be_referenced_weakly(ctx, stream, kernels):
+    buffer = ctx.empty(1)
+    module = ctx.compile(source="#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n")
+    for one in (ctx, stream, kernels.empty, module, module.event, buffer):
+        assert weakref.ref(one)() is one
+    gone = weakref.ref(buffer)
+    del buffer, one
+    assert gone() is None
+
+
+def test_a_buffer_is_neither_true_nor_equal_nor_a_number(ctx):
+    x, y = ctx.asarray(np.float32([1])), ctx.asarray(np.float32([1]))
+    with pytest.raises(bh.InvalidArgument, match="truth value of a Buffer is ambiguous"):
+        bool(x)
+    for number in (float, int, complex):
+        with pytest.raises(bh.InvalidType, match=r"numpy\(\).item\(\)"):
+            number(x)
+    for equal in (
+        lambda: x == y,
+        lambda: x != y,
+        lambda: x == 1,
+        lambda: [1.0] == x,
+        lambda: np.ones(1) == x,
+        lambda: x in [y],
+    ):
+        with pytest.raises(bh.InvalidType, match="==: a Buffer has no operators"):
+            equal()
+    assert x == x and x in [x, y] and {x: 1, y: 2}[x] == 1
+    assert not (x == None) and x != None and x is not None  # noqa: E711
 
 
 def test_no_operators(ctx):
