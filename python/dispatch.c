@@ -135,6 +135,23 @@ static const char *access_name(bh_access access) {
                                        : "reads and writes";
 }
 
+/* A Buffer of the context with the elements of an array that the kernel only reads; NULL: an
+ * exception is set. */
+static PyObject *take_array(const struct bhi_py_dispatch *dispatch,
+                            const struct bhi_py_parameter *parameter, PyObject *value) {
+    const bool array = PyObject_CheckBuffer(value) ||
+                       PyObject_HasAttrString(value, "__array_interface__") ||
+                       PyObject_HasAttrString(value, "__dlpack__");
+    if (!array || parameter->access != BH_ACCESS_READ) {
+        return bhi_py_refuse_type(WHAT ": %U: a Buffer, not %R%s; context.asarray() makes one of "
+                                       "an array",
+                                  parameter->name, (PyObject *)Py_TYPE(value),
+                                  array ? ", because the kernel writes it" : "");
+    }
+    return PyObject_CallFunction(bhi_py.take_array, "OsOO", (PyObject *)dispatch->kernel->context,
+                                 WHAT, parameter->name, value);
+}
+
 /* Binds a buffer as element |element| of the parameter. */
 static bool bind(struct bhi_py_dispatch *dispatch, const struct bhi_py_parameter *parameter,
                  uint32_t element, PyObject *value) {
@@ -150,9 +167,11 @@ static bool bind(struct bhi_py_dispatch *dispatch, const struct bhi_py_parameter
         value = bound->buffer;
     }
     if (!PyObject_TypeCheck(value, bhi_py.buffer)) {
-        return bhi_py_refuse_type(WHAT
-                                  ": %U: a Buffer, not %R; context.asarray() makes one of an array",
-                                  parameter->name, (PyObject *)Py_TYPE(value));
+        PyObject *made = take_array(dispatch, parameter, value);
+        const bool good = made && PyObject_TypeCheck(made, bhi_py.buffer) &&
+                          bind(dispatch, parameter, element, made);
+        Py_XDECREF(made);
+        return good;
     }
     struct bhi_py_buffer *buffer = (struct bhi_py_buffer *)value;
     if (bhi_py_closed(&buffer->handle)) {
@@ -160,8 +179,8 @@ static bool bind(struct bhi_py_dispatch *dispatch, const struct bhi_py_parameter
     }
     if (buffer->dtype != BH_DTYPE_NONE && !(parameter->takes >> buffer->dtype & 1)) {
         return bhi_py_refuse_type(
-            WHAT ": %U: the array is %s, and the kernel declares %U; view() shows "
-                 "the same bytes as another type",
+            WHAT ": %U: the array is %s, and the kernel declares %U; astype() "
+                 "converts an array, view() shows the same bytes as another type",
             parameter->name, bhi_py_dtypes[buffer->dtype].short_, parameter->type);
     }
     struct bhi_py_storage *storage = bhi_py_buffer_use(value, WHAT);

@@ -5,26 +5,20 @@
 
 /* The Python side says which classes and functions this module uses. */
 static PyObject *install(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"Stream",
-                            "Buffer",
-                            "Kernel",
-                            "Module",
-                            "Event",
-                            "make_error",
-                            "make_poison",
-                            "make_view_error",
-                            "make_type_error",
-                            "explain_name",
-                            "to_seconds",
-                            "main_thread",
-                            NULL};
-    PyObject *classes[5], *functions[6];
+    static char *names[] = {"Stream",          "Buffer",
+                            "Kernel",          "Module",
+                            "Event",           "make_error",
+                            "make_poison",     "make_view_error",
+                            "make_type_error", "explain_name",
+                            "to_seconds",      "take_array",
+                            "main_thread",     NULL};
+    PyObject *classes[5], *functions[7];
     unsigned long main_thread;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "$OOOOOOOOOOOk:install", names, &classes[0],
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "$OOOOOOOOOOOOk:install", names, &classes[0],
                                      &classes[1], &classes[2], &classes[3], &classes[4],
                                      &functions[0], &functions[1], &functions[2], &functions[3],
-                                     &functions[4], &functions[5], &main_thread)) {
+                                     &functions[4], &functions[5], &functions[6], &main_thread)) {
         return NULL;
     }
     if (bhi_py.make_error) {
@@ -54,6 +48,7 @@ static PyObject *install(PyObject *module, PyObject *args, PyObject *kwargs) {
     bhi_py.make_type_error = functions[3];
     bhi_py.explain_name = functions[4];
     bhi_py.to_seconds = functions[5];
+    bhi_py.take_array = functions[6];
     bhi_py.main_thread = main_thread;
     Py_RETURN_NONE;
 }

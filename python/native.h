@@ -39,6 +39,7 @@ struct bhi_py_module {
     PyObject *make_type_error; /* (message) -> exception */
     PyObject *explain_name;    /* (kernel, name) -> text */
     PyObject *to_seconds;      /* (duration, name) -> float, or None: no limit */
+    PyObject *take_array;      /* (context, call, name, array) -> Buffer */
     unsigned long main_thread; /* the system's number of the thread that handles signals */
 };
 extern struct bhi_py_module bhi_py;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from . import _native, errors, kernel, values
+from . import _native, buffer, errors, kernel, values
 from .buffer import Buffer
 from .event import Event
 from .kernel import Kernel
@@ -23,5 +23,6 @@ _native.install(
     make_type_error=errors.make_type_error,
     explain_name=kernel.explain_name,
     to_seconds=values.to_seconds,
+    take_array=buffer.take_array,
     main_thread=threading.main_thread().native_id or 0,
 )

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from . import _native
 from ._status import Status
 from .dtypes import BY_CODE, DType
-from .errors import Closed, InvalidArgument, InvalidType, ViewError
+from .errors import Closed, Error, InvalidArgument, InvalidType, ViewError, rename
 from .scope import Scoped
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from .context import Context
     from .stream import Stream
 
 _READ, _DISCARD, _READ_WRITE = 1, 2, 3
@@ -305,6 +306,15 @@ def to_shape(shape: Any, what: str) -> tuple[int, ...]:
     if any(size >= 2**63 for size in sizes):
         raise InvalidArgument(f"{what}: shape: {shape!r} is larger than any memory")
     return sizes
+
+
+def take_array(context: Context, call: str, name: str, array: Any) -> Buffer:
+    """The array that is given to `call` for the argument `name`, as a Buffer."""
+    try:
+        return context.asarray(array)
+    except Error as error:
+        rename(error, ("^array: ", ""), ("^", f"{call}: {name}: "))
+        raise
 
 
 def out(buffer: Buffer) -> _native.Bound:

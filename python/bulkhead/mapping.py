@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from . import _native, completion
-from .buffer import Buffer
-from .errors import InvalidArgument, InvalidType
+from .buffer import Buffer, take_array
+from .errors import Error, InvalidArgument, InvalidType, rename
 from .event import Event
 from .kernel import Kernel
 from .stream import Stream
@@ -25,17 +26,30 @@ class like:
     dtype: object = None
 
 
+@contextlib.contextmanager
+def _naming(index: int) -> Iterator[None]:
+    """Say in an exception which input it is about."""
+    try:
+        yield
+    except Error as error:
+        rename(error, (r"^(map|launch): ", ""), ("^", f"map: inputs[{index}]: "))
+        raise
+    except Exception as error:
+        error.add_note(f"map: inputs[{index}]")
+        raise
+
+
 def _arguments(
     kernel: Kernel, item: Mapping[str, Any], common: Mapping[str, Any]
 ) -> dict[str, Any]:
     if not isinstance(item, Mapping):
-        raise InvalidType(f"map: inputs: each is a dict of arguments, not {type(item)}")
+        raise InvalidType(f"a dict of arguments, not {type(item)}")
     given = dict(common) | dict(item)
     context = kernel.context
     buffers = {one.name for one in kernel.info.buffers}
     for name, value in given.items():
         if name in buffers and not isinstance(value, (Buffer, like, list, tuple, _native.Bound)):
-            given[name] = context.asarray(value)
+            given[name] = take_array(context, "map", name, value)
         elif callable(value) and name in ("grid", "groups"):
             given[name] = value(given)
     for name, value in given.items():
@@ -62,8 +76,8 @@ def map(
     that are no buffers are copied into some, and `like(name)` makes an output. `grid` may be a
     function of an input's arguments. A result is a dict of the buffers that the kernel writes, in
     the order of the inputs. With on_error="raise" the first failure cancels the rest and is raised;
-    with "collect" the exception (`Poisoned`) takes the place of the result. `on_result(index,
-    result)` is called as each ends.
+    its message begins with the input's number. With "collect" the exception (`Poisoned`) takes the
+    place of the result. `on_result(index, result)` is called as each ends.
 
     >>> square = ctx.kernel(shaders / "square.spv")
     >>> inputs = [{"X": np.float32([n])} for n in range(4)]
@@ -90,7 +104,8 @@ def map(
             free.append(stream)
             error = event.exception()
             if error is not None and on_error == "raise":
-                raise error
+                with _naming(index):
+                    raise error
             results[index] = error or {name: given[name] for name in outputs if name in given}
             if on_result is not None:
                 on_result(index, results[index])
@@ -104,9 +119,10 @@ def map(
                 else:
                     take()
             results.append(None)
-            given = _arguments(kernel, item, common)
             stream = free.pop(0)
-            event = stream.launch(kernel, **_split(given))
+            with _naming(index):
+                given = _arguments(kernel, item, common)
+                event = stream.launch(kernel, **_split(given))
             flying[index] = stream, event, given
             queue.add(event, index)
         while flying:

@@ -122,6 +122,7 @@ def test_one_interpreter_only():
                     "make_view_error",
                     "make_type_error",
                     "explain_name",
+                    "take_array",
                     "to_seconds",
                 ),
                 object,

@@ -309,8 +309,12 @@ def test_map_collects_what_fails(ctx, kernels):
             assert isinstance(one, bh.Poisoned) or one["Data"].numpy()[0] == 0x600D600D
         else:
             assert isinstance(one, bh.DeadlinePassed)
-    with pytest.raises(bh.DeadlinePassed):
-        bh.map(kernels.hang, [{"Data": data}] * 3, groups=4096, streams=2, deadline="100ms")
+    inputs = [{"Data": good, "deadline": BOUND}, {"Data": data, "deadline": "100ms"}]
+    with pytest.raises(bh.DeadlinePassed, match=r"^map: inputs\[1\]: DEADLINE: "):
+        bh.map(kernels.hang, inputs, groups=4096, streams=2)
+    with pytest.raises(ZeroDivisionError) as raised:
+        bh.map(kernels.hang, [{"Data": good}], groups=lambda given: 1 // 0)
+    assert raised.value.__notes__ == ["map: inputs[0]"]
 
 
 @pytest.mark.parametrize(
@@ -319,10 +323,10 @@ def test_map_collects_what_fails(ctx, kernels):
         ({"on_error": "ignore"}, bh.InvalidArgument, "map: on_error: 'ignore'"),
         ({"streams": 0}, bh.InvalidArgument, "map: streams: 0"),
         ({"streams": "3"}, bh.InvalidArgument, "map: streams: '3' is no number above 0"),
-        ({"inputs": [5]}, bh.InvalidType, "map: inputs: each is a dict"),
-        ({"Y": bh.like("Z")}, bh.InvalidArgument, "map: Y: there is no array 'Z' to be like"),
-        ({"X": np.ones(2, "c8")}, bh.InvalidType, "array: "),
-        ({"Z": 1}, bh.InvalidArgument, "no parameter 'Z'"),
+        ({"inputs": [5]}, bh.InvalidType, "map: inputs[0]: a dict of arguments, not <class 'int'>"),
+        ({"inputs": [{}, {"Y": bh.like("Z")}]}, bh.InvalidArgument, "map: inputs[1]: Y: there is no"),
+        ({"inputs": [{}, {"X": np.ones(2, "c8")}]}, bh.InvalidType, "map: inputs[1]: X: its elemen"),
+        ({"inputs": [{}, {}, {"Z": 1}]}, bh.InvalidArgument, "map: inputs[2]: the kernel has no"),
         ({"inputs": None}, TypeError, "not iterable"),
     ],
 )

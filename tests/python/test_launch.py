@@ -74,7 +74,15 @@ def test_arguments_in_a_dict(ctx, stream, kernels):
     ("change", "error", "says"),
     [
         ({"X": None}, bh.InvalidType, "launch: X: a Buffer, not <class 'NoneType'>"),
-        ({"X": np.ones(4)}, bh.InvalidType, "context.asarray"),
+        (
+            {"Y": np.ones(4, "f4")},
+            bh.InvalidType,
+            "launch: Y: a Buffer, not <class 'numpy.ndarray'>, because the kernel writes it; "
+            "context.asarray() makes one",
+        ),
+        ({"X": np.ones(4)}, bh.InvalidType, "launch: X: the array is f64, and the kernel declares"),
+        ({"X": np.ones(4, "c8")}, bh.InvalidType, "launch: X: its elements have the type"),
+        ({"X": [1.0]}, bh.InvalidType, "launch: X: a Buffer, not <class 'list'>; context.asarray"),
         ({"Z": 1}, bh.InvalidArgument, "the kernel has no parameter 'Z'; it has X, Y, a, n"),
         ({"x": 1}, bh.InvalidArgument, "no parameter 'x'; it has X, Y, a, n; did you mean 'X'"),
         ({"deadlin": 1}, bh.InvalidArgument, "X, Y, a, n; did you mean the option 'deadline'?"),
@@ -173,6 +181,26 @@ def test_push_constants_of_all_shapes(ctx, stream):
         stream.launch(kernel, groups=1, Out=out, args=nested, **given | {"list": np.ones(100000)})
 
 
+def test_arrays_that_a_kernel_only_reads(ctx, stream, kernels):
+    """As eval and map take them: copied once, unless they show a buffer."""
+    y, source = ctx.empty(4), ctx.asarray(np.arange(4, dtype="f4"))
+    for x in (
+        np.arange(4, dtype="f4"),
+        np.arange(8, dtype="f4")[::2] / 2,
+        memoryview(np.arange(4, dtype="f4")),
+        source.numpy(),
+    ):
+        stream.launch(kernels.square, grid=4, X=x, Y=y).wait(BOUND)
+        assert y.tolist() == [0, 1, 4, 9]
+    del x
+    launch = stream.prepare(kernels.square, grid=4, X=np.float32([1, 2, 3, 4]), Y=y)
+    gc.collect()
+    launch().wait(BOUND)
+    assert y.tolist() == [1, 4, 9, 16]
+    launch(X=np.float32([5] * 4)).wait(BOUND)
+    assert y.tolist() == [25] * 4
+
+
 def test_arrays_of_buffers(ctx, stream):
     kernel = ctx.kernel(
         source="""
@@ -188,8 +216,10 @@ def test_arrays_of_buffers(ctx, stream):
     )
     rows = [ctx.asarray(np.float32([10 * i, 10 * i + 1])) for i in range(3)]
     y = ctx.empty(6)
-    stream.launch(kernel, groups=3, rows=rows, Out=y).wait(BOUND)
-    assert y.tolist() == [0, 1, 10, 11, 20, 21]
+    for given in (rows, [rows[0], *(row.numpy(copy=True) for row in rows[1:])]):
+        y.write(np.zeros(6, "f4"))
+        stream.launch(kernel, groups=3, rows=given, Out=y).wait(BOUND)
+        assert y.tolist() == [0, 1, 10, 11, 20, 21]
     with pytest.raises(bh.InvalidType, match="rows: a list of 3 buffers"):
         stream.launch(kernel, groups=3, rows=rows[:2], Out=y)
     with pytest.raises(bh.InvalidType, match="rows: a list of 3 buffers"):
