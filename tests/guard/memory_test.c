@@ -336,6 +336,33 @@ TEST(widths) {
     }
 }
 
+/* The driver reads it as signed, so that of an unsigned type the upper half is out of range. */
+TEST(constants_of_narrow_types) {
+    static const struct {
+        unsigned bits, index, clamps;
+        SpvCapability capability;
+    } cases[] = {{8, 127, 0, SpvCapabilityInt8},
+                 {8, 128, 1, SpvCapabilityInt8},
+                 {16, 32767, 0, SpvCapabilityInt16},
+                 {16, 32768, 1, SpvCapabilityInt16}};
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        char globals[512];
+        snprintf(globals, sizeof globals,
+                 "%%n = OpConstant %%uint 40000\n%%arr = OpTypeArray %%float %%n\n"
+                 "%%p_arr = OpTypePointer Private %%arr\n%%p_f = OpTypePointer Private %%float\n"
+                 "%%many = OpVariable %%p_arr Private\n%%narrow = OpTypeInt %u 0\n"
+                 "%%at = OpConstant %%narrow %u\n",
+                 cases[i].bits, cases[i].index);
+        const struct stand_module module = stand_compute(
+            globals, "%p = OpAccessChain %p_f %many %at\n%x = OpLoad %float %p\nOpReturn", "", 3);
+        const struct stand_module wide = stand_capable(&module, cases[i].capability);
+        const struct bhi_guarded guarded = stand_guard(&wide);
+        if (guarded.clamps != cases[i].clamps) {
+            BHT_FAIL("%u of %u bits: %u clamps", cases[i].index, cases[i].bits, guarded.clamps);
+        }
+    }
+}
+
 TEST(buffers_are_the_drivers) {
     struct stand_module module = stand_compute("",
                                                "%p = OpAccessChain %p_uint %out %u_0 %u_5000\n"

@@ -288,3 +288,129 @@ TEST(test_variables_that_are_not_counters) {
         }
     }
 }
+
+/* A step that only some rounds take: the others may go on for ever. */
+TEST(test_steps_that_not_every_round_takes) {
+    struct stand_module module =
+        stand_compute("%p_local = OpTypePointer Function %uint\n",
+                      "%v = OpVariable %p_local Function\nOpStore %v %u_0\n"
+                      "%pw = OpAccessChain %p_uint %out %u_0 %u_0\nOpBranch %h\n"
+                      "%h = OpLabel\nOpLoopMerge %m %k None\nOpBranch %test\n"
+                      "%test = OpLabel\n%i = OpLoad %uint %v\n%c = OpULessThan %bool %i %u_10\n"
+                      "OpBranchConditional %c %b %m\n"
+                      "%b = OpLabel\n%w = OpLoad %uint %pw\n%some = OpINotEqual %bool %w %u_0\n"
+                      "OpSelectionMerge %k2 None\nOpBranchConditional %some %a %k2\n"
+                      "%a = OpLabel\n%j = OpLoad %uint %v\n%i2 = OpIAdd %uint %j %u_1\n"
+                      "OpStore %v %i2\nOpBranch %k2\n"
+                      "%k2 = OpLabel\nOpBranch %k\n%k = OpLabel\nOpBranch %h\n"
+                      "%m = OpLabel\nOpReturn\n",
+                      "", 3);
+    const struct bhi_guarded guarded = stand_guard(&module);
+    BHT_EQ(guarded.left_alone, 0);
+    BHT_EQ(guarded.polled, 1);
+}
+
+/* 4001 rounds, each of which calls a function that stores and multiplies so often. */
+static void check_called(unsigned stores, unsigned products, bool alone) {
+    static char body[12000], function[12000];
+    size_t at = (size_t)snprintf(function, sizeof function,
+                                 "%%f = OpFunction %%void None %%nothing\n%%fs = OpLabel\n"
+                                 "%%p = OpAccessChain %%p_uint %%out %%u_0 %%u_0\n");
+    for (unsigned i = 0; i < stores; i++) {
+        at += (size_t)snprintf(function + at, sizeof function - at, "OpStore %%p %%u_1\n");
+    }
+    for (unsigned i = 0; i < products; i++) {
+        at += (size_t)snprintf(function + at, sizeof function - at,
+                               "%%x%u = OpIMul %%uint %%u_2 %%u_2\n", i);
+    }
+    snprintf(function + at, sizeof function - at, "OpReturn\nOpFunctionEnd\n");
+    write_rounds(body, "", "start", "many", "u_2", "%r = OpFunctionCall %void %f\n");
+    strcat(body, "OpReturn\n");
+    struct stand_module module =
+        stand_compute("%many = OpConstant %uint 8000\n", body, function, 3);
+    const struct bhi_guarded guarded = stand_guard(&module);
+    if (guarded.left_alone != alone) {
+        BHT_FAIL("%u stores, %u products: %u left alone", stores, products, guarded.left_alone);
+    }
+}
+
+/* What a called function does counts for the loop that calls it. */
+TEST(test_heavy_calls) {
+    check_called(16, 10, true);
+    check_called(17, 10, false);
+    check_called(0, 240, true);
+    check_called(0, 265, false);
+}
+
+/* Counts up by one to a bound that each round reads again: in chunks only if it stays the same. */
+static void check_bound(const char *decorations, const char *globals, const char *begin,
+                        const char *read, const char *body, uint32_t lowered) {
+    for (unsigned minor = 0; minor <= 3; minor++) {
+        char text[4096];
+        snprintf(text, sizeof text,
+                 "%sOpBranch %%h\n"
+                 "%%h = OpLabel\n%%i = OpPhi %%uint %%u_0 %%start %%i2 %%k\n"
+                 "OpLoopMerge %%m %%k None\nOpBranch %%test\n"
+                 "%%test = OpLabel\n%s%%c = OpULessThan %%bool %%i %%n\n"
+                 "OpBranchConditional %%c %%b %%m\n"
+                 "%%b = OpLabel\n%sOpBranch %%k\n"
+                 "%%k = OpLabel\n%%i2 = OpIAdd %%uint %%i %%u_1\nOpBranch %%h\n"
+                 "%%m = OpLabel\nOpReturn\n",
+                 begin, read, body);
+        struct stand_module module = stand_compute_with(decorations, globals, "", text, "", minor);
+        const struct bhi_guarded guarded = stand_guard(&module);
+        if (guarded.lowered != lowered || guarded.polled != 1 - lowered) {
+            BHT_FAIL("SPIR-V 1.%u: %u lowered, %u polled", minor, guarded.lowered, guarded.polled);
+        }
+    }
+}
+
+TEST(test_a_bound_that_the_loop_changes) {
+    static const char local[] = "%p_local = OpTypePointer Function %uint\n";
+    static const char begin[] = "%v = OpVariable %p_local Function\n"
+                                "%pn = OpAccessChain %p_uint %out %u_0 %u_0\n"
+                                "%first = OpLoad %uint %pn\nOpStore %v %first\n";
+    static const char read[] = "%n = OpLoad %uint %v\n";
+    check_bound("", local, begin, read, "", 1);
+    check_bound("", local, begin, read, "OpStore %v %i\n", 0);
+}
+
+/* A block of a module before SPIR-V 1.3 lies in Uniform, too, where kernels write to it. */
+TEST(test_a_bound_in_a_block_that_kernels_write) {
+    static const char globals[] = "%held = OpTypeStruct %uint\n"
+                                  "%p_held = OpTypePointer Uniform %held\n"
+                                  "%p_in_held = OpTypePointer Uniform %uint\n"
+                                  "%bounds = OpVariable %p_held Uniform\n";
+    static const char read[] = "%pn = OpAccessChain %p_in_held %bounds %u_0\n"
+                               "%n = OpLoad %uint %pn\n";
+    static const char placed[] = "OpMemberDecorate %%held 0 Offset 0\nOpDecorate %%held %s\n"
+                                 "OpDecorate %%bounds DescriptorSet 0\n"
+                                 "OpDecorate %%bounds Binding 1\n";
+    char decorations[512];
+    snprintf(decorations, sizeof decorations, placed, "Block");
+    check_bound(decorations, globals, "", read, "", 1);
+    snprintf(decorations, sizeof decorations, placed, "BufferBlock");
+    check_bound(decorations, globals, "", read, "", 0);
+}
+
+/* Where rounds are counted: one of a loop weighs as much as it and a round of each loop in it, a lowered
+ * one twice, whether or not a lane takes them. */
+TEST(test_rounds_of_loops_that_nobody_enters) {
+    static char inside[3][12000], body[12000];
+    struct bhi_guard_options options = {.entry = "main", .max_sets = 8, .count_iterations = true};
+    write_rounds(inside[0], "2", "b", "all", "u_1", "");
+    write_rounds(inside[1], "3", "m2", "all", "u_1", "");
+    write_rounds(inside[2], "4", "m3", "all", "u_2", "");
+    strcat(inside[0], inside[1]);
+    strcat(inside[0], inside[2]);
+    write_rounds(body, "", "start", "all", "u_2", inside[0]);
+    strcat(body, "OpReturn\n");
+    struct stand_module module = stand_compute("%all = OpConstant %uint 4000000000\n", body, "", 3);
+    struct bhi_guarded guarded = stand_guard_with(&module, &options);
+    BHT_EQ(guarded.lowered, 2);
+    BHT_EQ(guarded.polled, 2);
+    BHT_STR_HAS(stand_text(guarded.code, guarded.words), " 6\n");
+    options.count_iterations = false;
+    guarded = stand_guard_with(&module, &options);
+    BHT_TRUE(!strstr(stand_text(guarded.code, guarded.words), " 6\n"));
+}

@@ -13,7 +13,9 @@
  * the cell and the rounds of the loops around it: code after a loop that was cut short runs with
  * values that were never computed, so the flag must be set before. A loop that is left alone counts
  * in its parent's weight. If the driver has unrolled it, this count is higher than the driver's:
- * the flag may be set too early, never too late.
+ * the flag may be set too early, never too late. The driver does not skip a branch that no lane takes:
+ * a loop there goes round once, which nobody adds to the cell. So a round of a loop weighs as much as
+ * one of it and of each loop in it (weigh_untaken in loops.c).
  */
 #include "worker/guard/cut.h"
 

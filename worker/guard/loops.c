@@ -310,6 +310,16 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
     loop->fate = BHI_LOOP_POLLED;
 }
 
+/* Adds what a loop costs that no lane enters, for a driver that does not skip it (cut.c). */
+static void weigh_untaken(struct bhi_ir_function *f, const struct bhi_loop *loop) {
+    uint64_t *cost = loop->parent ? &loop->parent->weight : &f->cost;
+    if (loop->fate == BHI_LOOP_ALONE) {
+        return; /* decide() has added more */
+    }
+    /* A lowered loop is two loops. */
+    *cost = add(*cost, add(loop->weight, loop->fate == BHI_LOOP_LOWERED ? 1 : 0));
+}
+
 /* Decides inner loops first. All decisions come before the first edit. Edits do not change what the
  * analysis says about the old blocks. */
 static void analyse(struct bhi_guard *g, struct bhi_ir_function *f) {
@@ -322,6 +332,9 @@ static void analyse(struct bhi_guard *g, struct bhi_ir_function *f) {
     weigh(g, f);
     for (uint32_t i = f->loop_count; i-- > 0;) {
         decide(g, &values, f, i);
+        if (g->options->count_iterations) {
+            weigh_untaken(f, f->loops[i]);
+        }
     }
 }
 
