@@ -260,6 +260,76 @@ TEST(who_shares_a_compilation) {
 
 /* -- what a compiler says, or does not live to say ----------------------------------------------- */
 
+/* A source with errors has them each time; a compiler that died or was late may do better. */
+TEST(a_compile_that_failed_is_shared_where_the_source_was_refused) {
+    for (int refused = 0; refused < 2; refused++) {
+        puppet_again();
+        static struct scene scene;
+        struct scene *s = &scene;
+        set_up(s);
+        bh_event *failed = puppet_submit();
+        BHT_EQ(bh_event_cancel(failed), BH_OK);
+        BHT_EQ(bh_event_query(failed), BH_EVENT_POISONED);
+        uint8_t request[64] = {0};
+        struct bhi_compile_source source = {.request = request, .bytes = sizeof request};
+        source.given = (bh_source){.struct_size = sizeof(bh_source)};
+        source.given.name = "test.comp";
+        source.given.tenant = "red";
+        source.given.memory_limit = 64 * MIB;
+        source.given.deadline_ns = 5 * FX_SECONDS;
+        struct bhi_compilation *first = keep(s, "red", 0), *second;
+        bhi_event_unref(first->event);
+        bhi_event_ref(failed);
+        first->event = failed;
+        first->refused = refused;
+        BHT_EQ(bhi_compilation_obtain(puppet.context, &source, "second", NULL, &second, NULL),
+               BH_OK);
+        BHT_EQ(first == second, refused);
+        bhi_context_lock(puppet.context);
+        if (second->event->submission) {
+            bhi_submission_cancel(second->event->submission);
+        }
+        bhi_context_pump_unlock(puppet.context);
+        bhi_compilation_unref(puppet.context, first);
+        bhi_compilation_unref(puppet.context, second);
+        bhi_compilations_drop(puppet.context);
+        bhi_compilation_unref(puppet.context, s->compilation);
+    }
+}
+
+/* A compiler may write anything: a name that does not end would be read on behind it. */
+TEST(the_name_of_a_kernel_ends_where_it_says) {
+    static const char ptx[] = ".version 7.0\n.entry main() {}\n";
+    static const struct {
+        size_t length;
+        char last;
+        bh_status status;
+    } rows[] = {{BHI_COMPILE_ENTRY - 1, 'x', BH_OK},
+                {BHI_COMPILE_ENTRY, 'x', BH_PROTOCOL},
+                {4, '\n', BH_PROTOCOL},
+                {0, 0, BH_PROTOCOL}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        static struct scene scene;
+        struct scene *s = &scene;
+        set_up(s);
+        s->compilation->cuda = true;
+        s->answer->code_bytes = sizeof ptx;
+        memcpy(s->answer + 1, ptx, sizeof ptx);
+        s->answer->log[0] = '\0'; /* what follows the name: a text that would end it well */
+        s->answer->log_bytes = 0;
+        memset(s->answer->entry, 'x', rows[i].length);
+        if (rows[i].length) {
+            s->answer->entry[rows[i].length - 1] = rows[i].last;
+        }
+        const bh_status status = bhi_compilation_take(s->compilation, "test", NULL);
+        if (status != rows[i].status) {
+            BHT_FAIL("row %zu: %s", i, bh_status_name(status));
+        }
+        bhi_compilation_unref(puppet.context, s->compilation);
+    }
+}
+
 /* What it says of a module is taken whole or not at all. */
 TEST(an_inspection_is_within_its_limits) {
     static struct bhi_inspection good, from;

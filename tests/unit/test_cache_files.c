@@ -4,15 +4,19 @@
 
 #include "harness.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memfd.h"
 #include "ipc/cache_area.h"
+#include "worker/opener/cache_envelope.h"
 
 enum { ROOM = 64 };
 
@@ -169,4 +173,52 @@ TEST(what_is_no_file_is_ignored) {
     BHT_EQ(chmod(file.folder, 0755), 0);
     BHT_EQ(bhi_cache_store(&file, &bytes, what, sizeof what), 0);
     BHT_EQ(bytes, 2);
+}
+
+static unsigned count_files(void) {
+    unsigned count = 0;
+    DIR *entries = opendir(file.folder);
+    BHT_TRUE(entries);
+    for (const struct dirent *entry; (entry = readdir(entries));) {
+        count += entry->d_name[0] != '.';
+    }
+    closedir(entries);
+    return count;
+}
+
+/* A disk that is full: what was there stays, and nothing else. */
+TEST(what_cannot_be_written_leaves_nothing) {
+    struct rlimit all;
+    BHT_TRUE(store(2, 5));
+    signal(SIGXFSZ, SIG_IGN);
+    BHT_EQ(getrlimit(RLIMIT_FSIZE, &all), 0);
+    for (rlim_t least = 0; least <= BHI_ENVELOPE_HEADER + 5; least += BHI_ENVELOPE_HEADER + 5) {
+        const struct rlimit some = {least, all.rlim_max};
+        area->stamp = 2;
+        area->bytes = ROOM;
+        BHT_EQ(setrlimit(RLIMIT_FSIZE, &some), 0);
+        BHT_EQ(bhi_cache_store(&file, &bytes, what, sizeof what), -EFBIG);
+        BHT_EQ(setrlimit(RLIMIT_FSIZE, &all), 0);
+        BHT_STR_EQ(what, "write");
+        BHT_EQ(count_files(), 1);
+    }
+    load();
+    BHT_EQ(bytes, 5);
+}
+
+/* However old the others say that they are: a clock may have been set back. */
+TEST(of_too_many_the_one_just_written_stays) {
+    enum { MOST = 64 };
+    const struct timespec later[2] = {{.tv_sec = 4000000000}, {.tv_sec = 4000000000}};
+    for (int i = 0; i < MOST; i++) {
+        char theirs[256];
+        strcpy(theirs, path);
+        snprintf(strstr(theirs, "cd.cache") - 2, 11, "%02xcd.cache", i + 1);
+        const int fd = open(theirs, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        BHT_GE(fd, 0);
+        BHT_EQ(futimens(fd, later), 0);
+        close(fd);
+    }
+    BHT_TRUE(store(2, 5));
+    BHT_EQ(count_files(), MOST);
 }
