@@ -1,6 +1,8 @@
 /* Each shape of loop: what the guard makes of it is valid, in every version of SPIR-V. */
 #include "stand.h"
 
+#include "worker/guard/words.h"
+
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -318,4 +320,38 @@ TEST(test_decorations_that_drivers_read_otherwise) {
                     "BuiltIn WorkgroupSize is decorated twice");
     check_decorated("OpDecorate %g SpecId 0\n%g = OpDecorationGroup\nOpGroupDecorate %g %n\n",
                     "decoration groups are not allowed");
+}
+
+/* How a kernel reads the abort word: {loads that say so themselves, decorations}. */
+static void check_reads(const struct stand_module *module, unsigned loads, unsigned decorated) {
+    const struct bhi_guarded guarded = stand_guard(module);
+    const uint32_t anew = SpvMemoryAccessVolatileMask | SpvMemoryAccessMakePointerVisibleMask |
+                          SpvMemoryAccessNonPrivatePointerMask;
+    unsigned says = 0, coherent = 0, is_volatile = 0;
+    for (size_t i = 5; i < guarded.words; i += guarded.code[i] >> SpvWordCountShift) {
+        const uint32_t *at = &guarded.code[i];
+        const SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+        if (op == SpvOpMemberDecorate && at[2] == BHI_WORD_ABORT) {
+            coherent += at[3] == SpvDecorationCoherent;
+            is_volatile += at[3] == SpvDecorationVolatile;
+        }
+        says += op == SpvOpLoad && at[0] >> SpvWordCountShift == 6 && at[4] == anew;
+    }
+    BHT_EQ(says, loads);
+    BHT_EQ(coherent, decorated);
+    BHT_EQ(is_volatile, decorated);
+}
+
+/* A load that is only volatile is answered from a cache on NVIDIA, where the host's store never shows. */
+TEST(test_the_abort_word_is_read_anew) {
+    struct stand_module module = stand_compute("", "OpReturn\n", "", 3);
+    check_reads(&module, 0, 1);
+    module = stand_assemble("OpCapability Shader\nOpCapability VulkanMemoryModel\n"
+                            "OpMemoryModel Logical Vulkan\nOpEntryPoint GLCompute %main \"main\"\n"
+                            "OpExecutionMode %main LocalSize 1 1 1\n%void = OpTypeVoid\n"
+                            "%nothing = OpTypeFunction %void\n"
+                            "%main = OpFunction %void None %nothing\n"
+                            "%start = OpLabel\nOpReturn\nOpFunctionEnd\n",
+                            5);
+    check_reads(&module, 1, 0);
 }
