@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -93,6 +94,32 @@ TEST(descriptors) {
     buffer = fx_load(context, &source);
     close(source.fd);
     BHT_MEM_EQ(fx_mapped(buffer), "memory", 6);
+}
+
+/* Where the file cannot be opened again, as by a thread without the right to, a copy of the descriptor
+ * does: of one that cannot be written to, which nobody between here and the loader could misuse. */
+TEST(a_descriptor_that_cannot_be_opened_again) {
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    fx_write_file("file", "0123456789", 10);
+    const int reads = open("file", O_RDONLY | O_CLOEXEC), writes = open("file", O_RDWR | O_CLOEXEC);
+    BHT_TRUE(reads >= 0 && writes >= 0);
+    BHT_EQ(chmod("file", 0), 0);
+    if (geteuid() == 0) {
+        (void)setfsuid(1001); /* whom the mode concerns */
+    }
+    bh_file_source source = source_of(NULL, BH_FILE_RAW, NULL);
+    source.fd = writes;
+    const bh_detail detail = refused(context, &source, BH_LOAD_FAILED, "Permission denied");
+    BHT_EQ(detail.sys_errno, EACCES);
+    source.fd = reads;
+    bh_buffer *buffer = fx_load(context, &source);
+    BHT_MEM_EQ(fx_mapped(buffer), "0123456789", 10);
+    if (geteuid() == 0) {
+        (void)setfsuid(0);
+    }
+    close(reads);
+    close(writes);
 }
 
 TEST(ranges) {
