@@ -32,6 +32,7 @@ struct bhi_loop {
     uint64_t instructions; /* of all kinds */
     uint64_t due;          /* what one iteration adds to the poll counter */
     uint64_t weight; /* 1 + iterations inside one iteration that do not poll; stops at UINT64_MAX */
+    uint64_t skipped; /* of inner loops, once in each run of this one (loops.c, weigh_untaken) */
 };
 
 /* Computes, or recomputes, everything about |function|'s control flow. A loop has a back edge that

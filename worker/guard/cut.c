@@ -6,7 +6,7 @@
  * all of them are added to the same cell. When the cell comes near the limit, the flag is set.
  *
  *   H: n = phi [0, outside; n1, latch];  n1 = n + 1
- *   M: phis;  cell += subgroupMax(n1 * weight + 1);  cell >= LIMIT? ──▶ F: flags = CUT
+ *   M: phis;  cell += subgroupMax(n1 * weight + skipped + 1);  cell >= LIMIT? ──▶ F: flags = CUT
  *       └──▶ the rest of M
  *
  * The same is done before a return in a loop. Where a loop looks at the abort word, it also checks
@@ -15,7 +15,7 @@
  * in its parent's weight. If the driver has unrolled it, this count is higher than the driver's:
  * the flag may be set too early, never too late. The driver does not skip a branch that no lane takes:
  * a loop there goes round once, which nobody adds to the cell. So a round of a loop weighs as much as
- * one of it and of each loop in it (weigh_untaken in loops.c).
+ * one of it and of each loop in it that a round may skip; others count once (weigh_untaken in loops.c).
  */
 #include "worker/guard/cut.h"
 
@@ -189,10 +189,11 @@ static uint32_t count_rounds(struct bhi_guard *g, const struct bhi_loop *loop) {
     return rounds;
 }
 
-/* Computes n1 * weight + 1 before |at|. */
+/* Computes n1 * weight + skipped + 1 before |at|. */
 static uint32_t weighed(struct bhi_guard *g, const struct bhi_loop *loop,
                         struct bhi_basic_block *block, struct bhi_ins *at) {
     struct bhi_ir *ir = &g->ir;
+    const uint32_t more = capped(loop->skipped) + 1;
     uint32_t rounds = loop->header->rounds;
     if (loop->weight > 1) {
         rounds = bhi_block_value_before(
@@ -200,7 +201,7 @@ static uint32_t weighed(struct bhi_guard *g, const struct bhi_loop *loop,
             BHI_OPERANDS(rounds, bhi_ir_constant(ir, g->type_uint, capped(loop->weight))));
     }
     return bhi_block_value_before(ir, block, at, SpvOpIAdd, g->type_uint,
-                                  BHI_OPERANDS(rounds, bhi_ir_constant(ir, g->type_uint, 1)));
+                                  BHI_OPERANDS(rounds, bhi_ir_constant(ir, g->type_uint, more)));
 }
 
 /* Returns the merge block. If that is another loop's header, returns a new block before it, because

@@ -310,14 +310,21 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
     loop->fate = BHI_LOOP_POLLED;
 }
 
-/* Adds what a loop costs that no lane enters, for a driver that does not skip it (cut.c). */
+/* Adds what a loop costs that no lane enters, for a driver that does not skip it (cut.c): as much as a
+ * round of it. One that every round reaches is not entered only where the last lanes leave the loop
+ * around it, and so once. */
 static void weigh_untaken(struct bhi_ir_function *f, const struct bhi_loop *loop) {
-    uint64_t *cost = loop->parent ? &loop->parent->weight : &f->cost;
+    struct bhi_loop *parent = loop->parent;
     if (loop->fate == BHI_LOOP_ALONE) {
         return; /* decide() has added more */
     }
-    /* A lowered loop is two loops. */
-    *cost = add(*cost, add(loop->weight, loop->fate == BHI_LOOP_LOWERED ? 1 : 0));
+    uint64_t *cost = !parent                                      ? &f->cost
+                     : bhi_dominates(loop->header, parent->latch) ? &parent->skipped
+                                                                  : &parent->weight;
+    *cost = add(*cost, add(loop->weight, loop->skipped));
+    if (loop->fate == BHI_LOOP_LOWERED) { /* is two loops */
+        *cost = add(*cost, 1);
+    }
 }
 
 /* Decides inner loops first. All decisions come before the first edit. Edits do not change what the
