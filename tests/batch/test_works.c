@@ -1,6 +1,7 @@
 /* Works of a batch's runner by hand: what becomes of one whose way is odd. */
 #include "few_jobs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -559,4 +560,50 @@ TEST(test_what_stays_is_told) {
     const struct bhi_runner_options how = {.streams = 1, .progress = look};
     run_to(BHI_RUNNER_STUCK, "s a b:s c", fail_or_stay, &how, "1/0/1/2/0/0/0 of 4");
     BHT_STR_EQ(complaint.text, "1 job is complete but cannot be put in place");
+}
+
+/* A request with one output, which is complete under its temporary name. */
+static void complete_output(struct bhi_work *one) {
+    char path[160];
+    struct bhi_complaint why;
+    snprintf(path, sizeof path, "%s/out-%s", place.root, one->job->id);
+    one->request = calloc(1, sizeof *one->request);
+    struct bhi_run_binding *binding = calloc(1, sizeof *binding);
+    BHT_TRUE(one->request && binding);
+    binding->in.fd = -1;
+    binding->out_path = strdup(path);
+    BHT_TRUE(binding->out_path);
+    if (!bhi_outfile_open_named(path, ".bulkhead-out", 4, &binding->out, &why) ||
+        !bhi_outfile_write(&binding->out, NULL, 0, "done", 4, &why) ||
+        !bhi_outfile_seal(&binding->out, &why)) {
+        BHT_FAIL("%s", why.text);
+    }
+    one->request->run.bindings = binding;
+    one->request->run.binding_count = 1;
+}
+
+static void stay_or_fail(struct bhi_work *one) {
+    complete_output(one);
+    fail_or_stay(one);
+}
+
+static unsigned count_temporaries(void) {
+    unsigned count = 0;
+    DIR *entries = opendir(place.root);
+    BHT_TRUE(entries);
+    for (const struct dirent *entry; (entry = readdir(entries));) {
+        count += !strncmp(entry->d_name, ".bulkhead-", 10);
+    }
+    closedir(entries);
+    return count;
+}
+
+/* What the next process is to put in its place must be there; what a failed job has written is not. */
+TEST(test_what_stays_is_there) {
+    const struct bhi_runner_options how = {.streams = 1, .progress = look};
+    run_to(BHI_RUNNER_STUCK, "s", stay_or_fail, &how, "0/0/1/0/0/0/0 of 1");
+    BHT_EQ(count_temporaries(), 1);
+    renew_place();
+    run_to(BHI_RUNNER_FINISHED, "f", stay_or_fail, &how, "0/0/0/0/1/0/0 of 1");
+    BHT_EQ(count_temporaries(), 0);
 }
