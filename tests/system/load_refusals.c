@@ -282,6 +282,11 @@ TEST(a_header_like_a_bomb) {
     BHT_MEM_EQ(fx_mapped(buffer), "good", 4);
 }
 
+/* The header of two bytes. */
+#define TWO                                                                                        \
+    "\x93NUMPY\x01\x00\x33\x00"                                                                    \
+    "{'descr':'|u1','fortran_order':False,'shape':(2,)}\n"
+
 TEST(bad_npy) {
     bh_context *context = fx_context(NULL);
     enter_folder();
@@ -300,6 +305,8 @@ TEST(bad_npy) {
          "the length of the header is given as 2147483647 bytes"},
         {"\x93NUMPY\x04\x00\x01\x00 ", 11, ".npy format 4.0"},
         {"\x93NUMPY\x01\x00\x01\x00 ", 11, "malformed header: not a dictionary"},
+        {TWO "1", sizeof TWO, "truncated: the shape needs 2 bytes of data, but 1 follow"},
+        {TWO "123", sizeof TWO + 2, "too long: the shape needs 2 bytes of data, but 3 follow"},
     };
     bh_file_source source = source_of("bad", BH_FILE_NPY, NULL);
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
