@@ -16,31 +16,32 @@
  * is how long to wait for the report after the completion. */
 #define REFLECTION_GRACE_NS (2ull * 1000000000)
 
-static bool find_reflection(bh_stream *stream, const bh_kernel *kernel, bh_kernel_info *out_info) {
+enum said {
+    SAID,
+    NOT_YET,
+    LOST,    /* there was no memory to keep what it said */
+    UNKNOWN, /* it was not given the kernel */
+};
+
+/* What the stream's present worker has said of the kernel. If that was lost, the worker is made to
+ * forget the kernel, so that it reports again. */
+static enum said look(bh_stream *stream, const bh_kernel *kernel, bh_kernel_info *out_info) {
+    const uint64_t id = kernel->body->id;
+    enum said said = UNKNOWN;
     bhi_context_lock(stream->context);
     struct bhi_worker *worker = bhi_stream_worker(stream);
-    struct bhi_reflection *found = worker ? bhi_worker_reflection(worker, kernel->body->id) : NULL;
+    const struct bhi_reflection *found = worker ? bhi_worker_reflection(worker, id) : NULL;
     if (found) {
         *out_info = found->info;
+        said = SAID;
+    } else if (worker && worker->reflection_lost) {
+        bhi_worker_forget_kernel(worker, id);
+        said = LOST;
+    } else if (worker && bhi_worker_kernels_has(&worker->kernels, id)) {
+        said = NOT_YET;
     }
-    bhi_context_unlock(stream->context);
-    return found;
-}
-
-/* Checks whether the stream's present worker was given the kernel. If the worker has reported while
- * there was no memory to keep the report, it is made to forget the kernel, so that it reports
- * again. */
-static bool knows(bh_stream *stream, const bh_kernel *kernel, bool *out_lost) {
-    bhi_context_lock(stream->context);
-    struct bhi_worker *worker = bhi_stream_worker(stream);
-    *out_lost =
-        worker && worker->reflection_lost && !bhi_worker_reflection(worker, kernel->body->id);
-    if (*out_lost) {
-        bhi_worker_forget_kernel(worker, kernel->body->id);
-    }
-    bool known = worker && bhi_worker_kernels_has(&worker->kernels, kernel->body->id);
     bhi_context_pump_unlock(stream->context);
-    return known;
+    return said;
 }
 
 /* One try. BH_PENDING: the worker that compiled the kernel died before it reported. */
@@ -65,15 +66,14 @@ static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t dea
     }
     while (status == BH_OK) {
         uint32_t seen = atomic_load(&stream->ready_word);
-        if (find_reflection(stream, kernel, out_info)) {
+        const enum said said = look(stream, kernel, out_info);
+        if (said == SAID) {
             break;
         }
-        bool lost;
-        bool known = knows(stream, kernel, &lost);
-        if (lost) {
+        if (said == LOST) {
             return BHI_FAIL(detail, "bh_kernel_reflect", BH_REASON_MEMORY);
         }
-        if (!known) {
+        if (said == UNKNOWN) {
             return BH_PENDING;
         }
         if (bhi_futex_wait(&stream->ready_word, seen, false, deadline_ns) == -ETIMEDOUT) {

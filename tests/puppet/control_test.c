@@ -311,6 +311,52 @@ TEST(case_46_a_reflection_that_died_with_its_worker) {
     BHT_EQ(asked.info.local_size[0], 48);
 }
 
+/* There was no memory to keep what its worker said: the call says so, and the next one asks that worker
+ * again, as it has forgotten the kernel. */
+TEST(a_lost_reflection_is_asked_for_again) {
+    static const uint32_t module[] = {0x07230203, 0x00010000, 0, 1, 0};
+    struct asked asked = {.status = BH_PENDING};
+    BHT_EQ(bh_kernel_create_spirv(puppet.context, module, sizeof module, NULL, &asked.kernel, NULL),
+           BH_OK);
+    struct peer *peer = connect_peer(4242);
+    struct bhi_worker *worker = peer->worker;
+    const uint64_t id = asked.kernel->body->id;
+    for (uint64_t calls = 1; calls <= 2; calls++) {
+        pthread_t thread;
+        BHT_EQ(pthread_create(&thread, NULL, ask, &asked), 0);
+        WAIT_UNTIL(published(worker) == calls, 20000);
+        bhi_context_lock(puppet.context);
+        worker->reflection_lost = calls == 1;
+        bhi_context_unlock(puppet.context);
+        if (calls == 2) {
+            send_it(peer, info_of(id, 48));
+            WAIT_UNTIL((bhi_control_receive(worker), local_size(worker, id) == 48), 20000);
+        }
+        puppet_complete(worker, 1);
+        bhi_context_lock(puppet.context);
+        bhi_worker_harvest(worker);
+        bhi_context_pump_unlock(puppet.context);
+        BHT_EQ(pthread_join(thread, NULL), 0);
+        BHT_EQ(asked.status, calls == 1 ? BH_NO_MEMORY : BH_OK);
+        BHT_EQ(bhi_worker_kernels_has(&worker->kernels, id), calls == 2);
+    }
+    BHT_EQ(asked.info.local_size[0], 48);
+}
+
+/* A call that does not wait finds nothing out. */
+TEST(a_reflection_that_nobody_awaits) {
+    static const uint32_t module[] = {0x07230203, 0x00010000, 0, 1, 0};
+    bh_kernel_info info = {.struct_size = sizeof info};
+    bh_kernel *kernel;
+    bh_detail detail = {0};
+    BHT_EQ(bh_kernel_create_spirv(puppet.context, module, sizeof module, NULL, &kernel, NULL),
+           BH_OK);
+    (void)connect_peer(4242);
+    BHT_EQ(bh_kernel_reflect(kernel, puppet.stream, 0, &info, &detail), BH_TIMEOUT);
+    BHT_EQ(detail.reason, BH_REASON_LATE);
+    BHT_TRUE(!kernel->declared);
+}
+
 /* The first of a driver's two devices. */
 static struct bhi_message device_of(uint64_t heap, uint64_t total, uint64_t unused, bool known) {
     return (struct bhi_message){.type = BHI_MSG_DEVICE,

@@ -576,3 +576,13 @@ TEST(a_worker_wakes_all_who_follow_it) {
     puppet_complete(worker, 1);
     BHT_EQ(bh_event_query(events[1]), BH_EVENT_READY);
 }
+
+/* Nobody is counted who sleeps no more, whether woken or out of time: the worker would make a system call
+ * at each result. */
+TEST(who_sleeps_no_more_is_not_counted) {
+    const struct bhi_worker *worker = puppet_serving();
+    bh_event *event = puppet_submit();
+    BHT_EQ(bh_event_wait(event, 0), BH_TIMEOUT);
+    BHT_EQ(atomic_load(&event->sleepers), 0);
+    BHT_EQ(atomic_load(&worker->lane.header->waiters), 0);
+}

@@ -8,6 +8,12 @@
 #include "supervisor/load/file_header.h"
 #include "supervisor/load/loaders.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 /* -- how far a load is ---------------------------------------------------------------------------
  */
 
@@ -269,6 +275,78 @@ TEST(an_answer_makes_sense_or_not) {
     }
     BHT_TRUE(bhi_file_makes_sense(&file, BH_DTYPE_U8, BHI_FILE_DIMENSIONS, ones,
                                   (struct bhi_file_extent){0, 1}));
+}
+
+/* -- one that waits for a header ------------------------------------------------------------------ */
+
+static struct { /* the next wait of a thread is for this, and then: */
+    struct bhi_outcome *end;
+    bool has_trouble; /* its loader: no worker could be started */
+    bool has_worker;  /* now one is starting */
+} awaits;
+
+static void end_it(struct bh_event *event) {
+    bhi_context_lock(puppet.context);
+    if (awaits.has_trouble) {
+        bh_detail *trouble = &bhi_stream_of(event->submission->stream)->core.trouble;
+        snprintf(trouble->message, sizeof trouble->message, "as the test says");
+    }
+    if (awaits.end) {
+        bhi_submission_end(event->submission, awaits.end);
+    }
+    bhi_context_pump_unlock(puppet.context);
+    if (awaits.has_worker) {
+        struct bhi_worker *worker = puppet_worker(BHI_HELD);
+        worker->kind = BHI_WORKER_LOADER;
+        puppet_bind(worker, bhi_stream_of(event->submission->stream));
+    }
+}
+
+BHT_WRAP(bh_status, bhi_event_await, struct bh_event *event, uint64_t deadline_ns) {
+    end_it(event);
+    return __real_bhi_event_await(event, deadline_ns);
+}
+
+/* What the call says; and nothing goes on reading for somebody who has gone. */
+TEST(a_header_is_read_no_longer_than_it_is_awaited) {
+    static const struct {
+        bool trouble, worker;
+        bh_status end; /* BH_PENDING: it has none in time */
+        bh_status status;
+        bh_reason reason;
+    } rows[] = {
+        {false, false, BH_PENDING, BH_TIMEOUT, BH_REASON_HEADER_LATE},
+        {true, false, BH_PENDING, BH_TIMEOUT, BH_REASON_NO_WORKER},
+        {true, true, BH_PENDING, BH_TIMEOUT, BH_REASON_HEADER_LATE},
+        {true, false, BH_DEADLINE, BH_TIMEOUT, BH_REASON_HEADER_LATE},
+        {true, false, BH_LOAD_FAILED, BH_LOAD_FAILED, BH_REASON_FILE_READ},
+        {true, false, BH_OK, BH_OK, BH_REASON_NONE},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        static struct bhi_file file;
+        file = (struct bhi_file){.context = puppet.context,
+                                 .socket = eventfd(0, EFD_CLOEXEC),
+                                 .info = {.file = 7, .size = 8},
+                                 .name = "a file",
+                                 .tenant = "red"};
+        atomic_init(&file.refs, 1);
+        struct bhi_outcome end = BHI_OUTCOME_INIT;
+        end.status = rows[i].end;
+        end.reason = rows[i].reason;
+        end.executed = rows[i].end == BH_OK ? BH_EXECUTED_YES : BH_EXECUTED_NO;
+        awaits.end = rows[i].end == BH_PENDING ? NULL : &end;
+        awaits.has_trouble = rows[i].trouble;
+        awaits.has_worker = rows[i].worker;
+        struct bh_buffer *answer = NULL;
+        bh_detail detail = {0};
+        BHT_EQ(bhi_file_inspect(&file, BH_FOREVER, 0, 0, "test", &answer, &detail), rows[i].status);
+        BHT_EQ(detail.reason, rows[i].reason);
+        BHT_EQ(!answer, rows[i].status != BH_OK);
+        BHT_EQ(atomic_load(&file.refs), 1); /* no submission has it */
+        BHT_EQ(close(file.socket), 0);
+        bh_buffer_release(answer);
+    }
 }
 
 /* -- a context that closes ---------------------------------------------------------------------- */

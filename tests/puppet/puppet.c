@@ -227,7 +227,18 @@ static void close_puppet(void) {
     }
 }
 
-BHT_AT_START(bht_around(open_puppet, close_puppet))
+static struct puppet first; /* of two */
+
+static void close_all(void) {
+    close_puppet();
+    if (first.context) {
+        puppet = first;
+        first = (struct puppet){0};
+        close_puppet();
+    }
+}
+
+BHT_AT_START(bht_around(open_puppet, close_all))
 
 void puppet_around(void (*begin)(void), void (*end)(void)) {
     begin_test = begin;
@@ -236,6 +247,12 @@ void puppet_around(void (*begin)(void), void (*end)(void)) {
 
 void puppet_again(void) {
     close_puppet();
+    open_puppet();
+}
+
+void puppet_beside(void) {
+    BHT_TRUE(!first.context);
+    first = puppet;
     open_puppet();
 }
 

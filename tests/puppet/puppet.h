@@ -26,6 +26,8 @@ extern struct puppet {
 
 /* Another one, for the next row of a table: what was made through the API is released. */
 void puppet_again(void);
+/* |puppet| is a second one, to the end of the test; the first one stays. */
+void puppet_beside(void);
 /* Runs |begin| in each test, once the puppet is there; and |end| when what the test made through the
  * API has been released. Either may be NULL. To be called at the start (BHT_AT_START). */
 void puppet_around(void (*begin)(void), void (*end)(void));

@@ -516,6 +516,67 @@ TEST(b5_what_it_does_to_each_buffer) {
     }
 }
 
+/* What the host is told that wants a buffer: what is poisoned can be overwritten, and is good again at
+ * once, or when submissions have done it; nothing can be done with what is in use. */
+TEST(b5_what_the_host_may_do_with_content) {
+    enum { CLEAN, POISONED, USED, LOADED, STATES };
+    enum { ACCESSES = BHI_HOST_REPLACE + 1 };
+    for (int i = 0; i < STATES * ACCESSES; i++) {
+        const int state = i / ACCESSES;
+        const enum bhi_host_access access = (enum bhi_host_access)(i % ACCESSES);
+        puppet_again();
+        bh_event *event = puppet_submit();
+        struct bhi_load load = {.event = event};
+        if (state == CLEAN) {
+            puppet_complete(puppet_serving(), 1);
+            fx_expect(event, BH_OK);
+        } else if (state == POISONED) {
+            struct bhi_worker *worker = puppet_serving();
+            puppet_begins(worker, 1);
+            puppet_killed(worker, SIGSEGV);
+        } else if (state == LOADED) {
+            puppet.buffer->load = &load;
+        }
+        const bool pending = state == USED || state == LOADED;
+        const bool bad =
+            state == POISONED && (access == BHI_HOST_READ || access == BHI_HOST_WRITE);
+        bh_detail detail = {0};
+        puppet.buffer->changeable = false;
+        const uint32_t refs = atomic_load(&event->refs);
+        BHT_EQ(bhi_buffer_acquire(puppet.buffer, access, 0, "test", &detail),
+               pending ? BH_TIMEOUT
+               : bad   ? BH_WORKER_SIGNAL
+                       : BH_OK);
+        BHT_TRUE(!pending || atomic_load(&event->refs) == refs);
+        BHT_EQ(detail.reason == BH_REASON_PENDING, pending);
+        if (pending || bad) {
+            BHT_STR_HAS(detail.message, bad               ? "the content is poisoned by event"
+                                        : state == LOADED ? "is still being loaded: event"
+                                                          : "is still in use: event");
+        }
+        BHT_EQ(puppet.buffer->changeable, !pending && access != BHI_HOST_READ);
+        if (state == POISONED) {
+            BHT_EQ(bhi_buffer_acquire(puppet.buffer, BHI_HOST_READ, 0, "test", NULL),
+                   access == BHI_HOST_DISCARD ? BH_OK : BH_WORKER_SIGNAL);
+        }
+        puppet.buffer->load = NULL;
+    }
+}
+
+/* A map to discard is one. */
+TEST(b5_a_map_says_what_it_is_for) {
+    struct bhi_worker *worker = puppet_serving();
+    void *pointer = &pointer;
+    (void)puppet_submit();
+    puppet_begins(worker, 1);
+    puppet_killed(worker, SIGSEGV);
+    BHT_EQ(bh_buffer_map(puppet.buffer, BH_MAP_READ_WRITE, 0, &pointer, NULL), BH_WORKER_SIGNAL);
+    BHT_TRUE(!pointer);
+    BHT_EQ(bh_buffer_map(puppet.buffer, BH_MAP_DISCARD, 0, &pointer, NULL), BH_OK);
+    BHT_TRUE(pointer == puppet.buffer->pointer);
+    BHT_EQ(bh_buffer_map(puppet.buffer, BH_MAP_READ, 0, &pointer, NULL), BH_OK);
+}
+
 /* T6. No worker can fail to compile what it has run; what it has only prepared, it can: another
  * launch may need another pipeline. */
 TEST(t6_it_compiles_what_it_has_run) {
@@ -724,6 +785,37 @@ TEST(a_stream_rests_again_when_nobody_waits) {
     BHT_TRUE(!bhi_stream_rests(puppet.stream));
     BHT_EQ(bh_event_cancel(event), BH_OK);
     BHT_TRUE(bhi_stream_rests(puppet.stream));
+}
+
+static unsigned woken; /* the reactor, which has ended */
+
+BHT_WRAP(void, bhi_poller_wake, struct bhi_poller *poller) {
+    if (puppet.context && poller == &puppet.context->poller && poller->wake < 0) {
+        woken++;
+    } else {
+        __real_bhi_poller_wake(poller);
+    }
+}
+
+/* The reactor gives it a worker at once when it wants one again: because a thread waits, or because it
+ * has something to do; and when it is new. */
+TEST(a_stream_that_rests_no_longer_wakes_the_reactor) {
+    enum { WAIT, SUBMIT, MAKE, WAYS };
+    for (int way = 0; way < WAYS; way++) {
+        puppet_again();
+        puppet.context->settings.worker_idle_ns = 1;
+        puppet.context->poller.stopped = false;
+        woken = 0;
+        if (way == WAIT) {
+            BHT_EQ(bh_stream_wait_ready(puppet.stream, 0, NULL), BH_TIMEOUT);
+        } else if (way == SUBMIT) {
+            (void)puppet_submit();
+        } else {
+            (void)puppet_stream(NULL, NULL);
+        }
+        puppet.context->poller.stopped = true;
+        BHT_EQ(woken, 1);
+    }
 }
 
 /* Spares are for the tenants that there are. */
