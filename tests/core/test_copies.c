@@ -244,10 +244,57 @@ TEST(test_a_copy_that_a_caller_sees_is_the_streams) {
     seen = false;
 }
 
+/* E7: a copy that is doomed, and is left to its worker, which is to die, does not run again. That its
+ * worker dies, or loses its device, is one more cause. */
+TEST(test_a_doomed_copy_does_not_run_again) {
+    for (int lost = 0; lost < 2; lost++) {
+        again();
+        struct bh_event *doomed = copy(&a, submit(&a, NULL, NULL), 0);
+        bhi_core_worker_kill(&a.worker, BHI_KILL_RETIRED, 0, "as the test says");
+        result(&a, BH_VULKAN);
+        BHT_TRUE(doomed->submission->doomed && !doomed->submission->skip_requested);
+        if (lost) {
+            BHT_TRUE(ends(&a, (struct bhi_outcome){.status = BH_DEVICE_LOST}));
+        } else {
+            die(&a, 1, NULL);
+        }
+        BHT_EQ(bhi_event_state(doomed), BH_EVENT_POISONED);
+        BHT_EQ(doomed->verdict.status, BH_VULKAN);
+        BHT_EQ(doomed->verdict.other_causes, 1);
+    }
+}
+
+/* What had taken too long when its zygote died, and was asked to stop, has a new turn on the next worker,
+ * and all of its time. */
+TEST(test_a_turn_ends_with_its_worker) {
+    struct bh_event *first = copy(&a, NULL, 0), *late = submit(&a, NULL, NULL);
+    late->submission->repeat = BHI_REPEAT_VICTIM;
+    late->submission->deadline_ns = 1000;
+    late->submission->abortable = a.worker.can_abort = true;
+    a.stream.grace_ns = 1000000;
+    const struct bhi_progress_snapshot merged = {.started = 2, .marker = 1};
+    for (int look = 0; look < 2; look++) {
+        fake.now_ns += 2000;
+        (void)bhi_core_worker_deadline(&a.worker, fake.now_ns, &merged);
+        BHT_EQ(fake.aborts, look);
+    }
+    die_of(&a, 2, BH_ZYGOTE_LOST, NULL);
+    BHT_EQ(late->submission->end_requested, BHI_KILL_NONE);
+    fake.now_ns += 5000;
+    const uint64_t turn_ns = fake.now_ns;
+    BHT_TRUE(ends(&a, (struct bhi_outcome){.executed = BH_EXECUTED_YES, .ended_ns = turn_ns}));
+    BHT_EQ(bhi_event_state(first), BH_EVENT_READY);
+    die(&a, 1, NULL);
+    BHT_EQ(late->verdict.status, BH_WORKER_SIGNAL);
+    BHT_EQ(late->verdict.started_ns, turn_ns);
+}
+
 /* D4: a copy that nobody needs any more, and that its worker has come to. A living worker ends it in
  * peace; after the death of one that was killed it does not run again. */
 TEST(test_what_is_let_go) {
-    for (int killed = 0; killed < 2; killed++) {
+    enum { LIVES, DIES, KILLED, ENDS };
+    for (int ends = 0; ends < ENDS; ends++) {
+        const bool killed = ends == KILLED;
         again();
         struct bh_event *event = copy(&a, NULL, 0);
         const struct bhi_progress_snapshot begun = {.started = 1};
@@ -260,6 +307,9 @@ TEST(test_what_is_let_go) {
             BHT_TRUE(event->submission->cancel_requested);
             die(&a, 1, NULL);
             BHT_EQ(bhi_event_state(event), BH_EVENT_POISONED);
+        } else if (ends == DIES) {
+            die(&a, 1, NULL);
+            BHT_EQ(event->verdict.status, BH_WORKER_SIGNAL); /* it had begun: it is not CANCELLED */
         } else {
             (void)bhi_core_worker_deadline(&a.worker, a.worker.running_since_ns + 1, &begun);
             BHT_EQ(fake.kills + fake.aborts, 0);
