@@ -59,13 +59,14 @@ void client_launch(void) {
     BHT_EQ(bhi_fdpass_pair(pair), 0);
     client.socket = pair[0];
     char noted[640];
-    char *environment[7] = {NULL};
+    char *environment[8] = {NULL};
     if (client.faults) {
         bht_faults_note(client.faults, noted, sizeof noted);
         add(environment, "BULKHEAD_TEST_FAULTS", noted);
     }
     add(environment, "VK_DRIVER_FILES", client.manifest);
     add(environment, "BULKHEAD_WORKER_ID", client.worker_id);
+    add(environment, "LD_LIBRARY_PATH_OF_ANOTHER", "1"); /* as "HOSTS_OWN": it is not passed on */
     add(environment, "LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH"));
     add(environment, "BULKHEAD_NVRTC", getenv("BULKHEAD_NVRTC"));
     add(environment, "HOSTS_OWN", "1");
