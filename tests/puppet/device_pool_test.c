@@ -432,6 +432,17 @@ TEST(d6_it_makes_room_on_a_full_device) {
 }
 
 /* The buffer is gone when its maker says that there is none left. */
+/* A submission runs out of device memory: what is kept for later is given up. */
+TEST(d6_what_is_kept_gives_way_to_what_runs) {
+    leave(A, -1);
+    BHT_EQ(stats().device_pool_blocks, 1);
+    bh_event *event = fx_fill(memory.streams[A], create_host(), WORD);
+    memory.workers[A].fails_as = BH_OUT_OF_DEVICE_MEMORY;
+    run(A);
+    fx_expect(event, BH_OUT_OF_DEVICE_MEMORY);
+    BHT_EQ(stats().device_pool_blocks, 0);
+}
+
 TEST(d6_nobody_needs_it_any_more) {
     for (int clears = 0; clears < 2; clears++) {
         puppet_again();

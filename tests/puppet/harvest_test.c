@@ -346,6 +346,25 @@ TEST(t6_impossible_progress_is_seen) {
     }
 }
 
+/* T6: it has said that there is no memory, and says that it has run what needs it. */
+TEST(t6_it_has_run_without_memory) {
+    struct memory_worker *w = &memory.workers[A];
+    bh_event *event = fx_fill(w->stream, memory_create(A, MEMORY_BYTES), 7);
+    w->device_full = 2; /* it is asked twice */
+    for (int i = 0; i < 2; i++) {
+        memory_worker_listen(w);
+        memory_worker_harvest(w);
+    }
+    BHT_TRUE(!w->worker->core.life.violated);
+    puppet_begins(w->worker, 1);
+    puppet_complete(w->worker, 1);
+    BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+    BHT_TRUE(w->worker->core.life.violated);
+    BHT_STR_HAS(w->worker->core.life.kill_text, "without device memory");
+    memory_worker_die(w);
+    memory_worker_bury(w);
+}
+
 /* -- what a worker says ------------------------------------------------------------------------ */
 
 /* All that a worker says of an end is in the verdict, and nothing else; what its kind cannot know is not
@@ -419,6 +438,48 @@ TEST(e14_what_a_worker_says_is_in_the_verdict) {
         BHT_EQ(verdict.ended_ns, says.ended_ns);
         BHT_EQ(verdict.message[0] != 0, !good);
         worker->kind = BHI_WORKER_DEVICE;
+    }
+}
+
+/* A result of a device that is lost, or that has had a fault, says why its worker ends; not again, when
+ * a kernel has been blamed for it. */
+TEST(a_lost_device_is_reported) {
+    static const bh_status statuses[] = {BH_DEVICE_LOST, BH_DEVICE_FAULT, BH_VULKAN};
+    for (size_t k = 0; k < 2 * BHT_COUNT(statuses); k++) {
+        const bh_status status = statuses[k / 2];
+        const bool blamed = k % 2;
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        bh_event *event = puppet_submit();
+        worker->core.life.loss = blamed ? BHI_LOSS_BLAMED : BHI_LOSS_NONE;
+        const struct bhi_result result = {
+            .seq = 1, .status = status, .executed = BH_EXECUTED_UNKNOWN};
+        puppet_begins(worker, 1);
+        bhi_progress_result(puppet_side(worker), &result, &(struct bhi_why){.text = "so"});
+        bhi_progress_publish(puppet_side(worker), 1, worker->lane.head);
+        fx_expect(event, status);
+        BHT_EQ(worker->core.life.loss, blamed                ? BHI_LOSS_BLAMED
+                                       : status == BH_VULKAN ? BHI_LOSS_NONE
+                                                             : BHI_LOSS_REPORTED);
+    }
+}
+
+/* A failure may be that of a buffer, whose memory nobody gets again then. One that was skipped has not
+ * failed. */
+TEST(what_was_skipped_spoils_no_memory) {
+    static const bh_status statuses[] = {BH_CANCELLED, BH_LIMIT_EXCEEDED};
+    for (size_t i = 0; i < BHT_COUNT(statuses); i++) {
+        const bh_status status = statuses[i];
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        bh_event *event = puppet_submit();
+        puppet_begins(worker, 1);
+        BHT_EQ(bh_event_cancel(event), BH_OK); /* too late to withdraw it */
+        const struct bhi_result result = {.seq = 1, .status = status};
+        bhi_progress_result(puppet_side(worker), &result, &(struct bhi_why){.text = "so"});
+        bhi_progress_publish(puppet_side(worker), 1, worker->lane.head);
+        fx_expect(event, status);
+        BHT_EQ(puppet.buffer->block->spoilt, status != BH_CANCELLED);
     }
 }
 
@@ -585,4 +646,66 @@ TEST(who_sleeps_no_more_is_not_counted) {
     BHT_EQ(bh_event_wait(event, 0), BH_TIMEOUT);
     BHT_EQ(atomic_load(&event->sleepers), 0);
     BHT_EQ(atomic_load(&worker->lane.header->waiters), 0);
+}
+
+/* -- spinning ----------------------------------------------------------------------------------- */
+
+static unsigned spins, false_spins; /* so many of the first end though nothing has ended */
+static struct bhi_worker *spun_for; /* completes its next one in the first other; NULL: truly */
+
+BHT_WRAP(bool, bhi_spin_wait, struct bhi_spin *spin, const _Atomic uint32_t *word,
+         uint32_t expected) {
+    if (!spun_for) {
+        spins++;
+        return __real_bhi_spin_wait(spin, word, expected);
+    }
+    if (spins++ == false_spins) {
+        puppet_complete(spun_for, 1);
+    }
+    return true;
+}
+
+/* A thread spins for the next result of a worker alone: while others come first, that takes processor time
+ * from the worker. */
+TEST(who_waits_for_the_next_spins) {
+    (void)puppet_serving();
+    bh_event *events[2] = {puppet_submit(), puppet_submit()};
+    for (unsigned i = 0; i < 2; i++) {
+        spins = 0;
+        BHT_EQ(bh_event_wait(events[i], 0), BH_TIMEOUT);
+        BHT_EQ(spins, i == 0);
+    }
+}
+
+/* A worker can end a spin without a result. The thread waits on. */
+TEST(a_spin_that_ends_for_nothing_is_no_timeout) {
+    spun_for = puppet_serving();
+    bh_event *event = puppet_submit();
+    spins = 0;
+    false_spins = 3;
+    BHT_EQ(bh_event_wait(event, BH_FOREVER), BH_OK);
+    BHT_EQ(spins, 4);
+    spun_for = NULL;
+}
+
+/* -- callbacks ---------------------------------------------------------------------------------- */
+
+static bh_event *asked_in_callback;
+static bh_status answered;
+
+static void wait_in_callback(bh_log_level level, const char *line, void *user) {
+    (void)level, (void)line, (void)user;
+    answered = bh_event_wait(asked_in_callback, BH_FOREVER);
+}
+
+/* It is refused, and does not keep the worker. */
+TEST(a_wait_in_a_callback_keeps_nothing) {
+    struct bhi_worker *worker = puppet_serving();
+    asked_in_callback = puppet_submit();
+    puppet.context->settings.log = wait_in_callback;
+    const uint32_t refs = atomic_load(&worker->refs);
+    bhi_context_log(puppet.context, BH_LOG_INFO, "%s", "so");
+    puppet.context->settings.log = NULL;
+    BHT_EQ(answered, BH_IN_CALLBACK);
+    BHT_EQ(atomic_load(&worker->refs), refs);
 }

@@ -5,6 +5,7 @@
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/payload.h"
 #include "supervisor/event/event.h"
+#include "supervisor/event/harvest.h"
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/stream/tenant.h"
 #include "supervisor/submit/internal.h"
@@ -538,15 +539,14 @@ TEST(b5_what_the_host_may_do_with_content) {
             puppet.buffer->load = &load;
         }
         const bool pending = state == USED || state == LOADED;
-        const bool bad =
-            state == POISONED && (access == BHI_HOST_READ || access == BHI_HOST_WRITE);
+        const bool bad = state == POISONED && (access == BHI_HOST_READ || access == BHI_HOST_WRITE);
         bh_detail detail = {0};
         puppet.buffer->changeable = false;
         const uint32_t refs = atomic_load(&event->refs);
-        BHT_EQ(bhi_buffer_acquire(puppet.buffer, access, 0, "test", &detail),
-               pending ? BH_TIMEOUT
-               : bad   ? BH_WORKER_SIGNAL
-                       : BH_OK);
+        BHT_EQ(bhi_buffer_acquire(puppet.buffer, access, 0, "test", &detail), pending ? BH_TIMEOUT
+                                                                              : bad
+                                                                                  ? BH_WORKER_SIGNAL
+                                                                                  : BH_OK);
         BHT_TRUE(!pending || atomic_load(&event->refs) == refs);
         BHT_EQ(detail.reason == BH_REASON_PENDING, pending);
         if (pending || bad) {
@@ -602,6 +602,25 @@ TEST(t6_it_compiles_what_it_has_run) {
         bhi_progress_publish(puppet_side(worker), result.seq, worker->lane.head);
         (void)bh_event_query(event);
         BHT_EQ(worker->core.life.violated, before == RUN);
+    }
+}
+
+/* T6. Nor does it compile that again; that it has done so is no lie. */
+TEST(t6_it_does_not_compile_what_it_has_run) {
+    for (uint64_t ended = 0; ended < 2; ended++) {
+        puppet_again();
+        bh_command commands[MOST];
+        struct bhi_worker *worker = puppet_serving();
+        (void)fx_commands(puppet.stream, commands, commands_of("a", commands));
+        (void)fx_commands(puppet.stream, commands, commands_of("a", commands));
+        puppet_complete(worker, 1);
+        puppet_begins(worker, 2);
+        atomic_store(&puppet_side(worker)->header->compile_seq, 2);
+        atomic_store(&puppet_side(worker)->header->run_seq, 1 + ended);
+        bhi_context_lock(puppet.context);
+        (void)bhi_worker_check_deadline(worker, bhi_now_ns());
+        bhi_context_pump_unlock(puppet.context);
+        BHT_EQ(worker->core.life.violated, !ended);
     }
 }
 
