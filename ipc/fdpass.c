@@ -171,6 +171,7 @@ int bhi_fdpass_recv_message(int socket, enum bhi_direction direction, struct bhi
         return length;
     }
     int error = bhi_wire_decode(bytes, got, direction, BHI_WS_ANY, out, why, why_size);
+    explicit_bzero(bytes, got); /* a worker's token: the next worker inherits the zygote's stack */
     if (lost) {
         return error ? error : -EMFILE;
     }

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
@@ -273,3 +274,43 @@ TEST(memory_limit_is_reported) {
 }
 
 #endif
+
+/* -- its token -------------------------------------------------------------------------------- */
+
+/* Is |bytes| in memory of |pid| that it can write? */
+static bool has_in_memory(pid_t pid, const uint8_t *bytes, size_t size) {
+    char path[64], *line = NULL;
+    size_t capacity = 0;
+    bool has = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    const int memory = open(path, O_RDONLY | O_CLOEXEC);
+    BHT_TRUE((maps && memory >= 0) || geteuid() != 0); /* only root may look */
+    while (maps && memory >= 0 && getline(&line, &capacity, maps) > 0) {
+        static uint8_t page[4096];
+        unsigned long from, to;
+        char rights[5];
+        BHT_EQ(sscanf(line, "%lx-%lx %4s", &from, &to, rights), 3);
+        for (; rights[1] == 'w' && from < to; from += sizeof page) {
+            has |= pread(memory, page, sizeof page, (off_t)from) == (ssize_t)sizeof page &&
+                   memmem(page, sizeof page, bytes, size);
+        }
+    }
+    free(line);
+    if (maps) {
+        fclose(maps);
+    }
+    if (memory >= 0) {
+        close(memory);
+    }
+    return has;
+}
+
+/* The next worker inherits all that the zygote has. */
+TEST(no_token_is_left_in_the_zygote) {
+    client_open();
+    guest_open(&guest, 1);
+    BHT_TRUE(!has_in_memory(client.zygote_pid, guest.token, sizeof guest.token));
+    guest_hang_up(&guest);
+}

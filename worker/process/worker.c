@@ -115,14 +115,12 @@ static int connect_channel(struct worker *worker, struct bhi_error *failure) {
 }
 
 static int say_hello(struct worker *worker, struct bhi_error *failure) {
-    struct bhi_msg_spawn *spawn = worker->config->spawn;
+    const struct bhi_msg_spawn *spawn = worker->config->spawn;
     struct bhi_message message = {.type = BHI_MSG_HELLO};
     message.hello.protocol = BHI_WIRE_VERSION;
     message.hello.worker = spawn->worker;
     memcpy(message.hello.token, spawn->token, sizeof spawn->token);
     int r = bhi_channel_send(&worker->channel, &message);
-    explicit_bzero(spawn->token, sizeof spawn->token);
-    explicit_bzero(&message, sizeof message);
     if (r != 0) {
         return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "send hello", .sys_errno = -r);
     }

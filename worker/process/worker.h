@@ -28,7 +28,7 @@ struct bhi_worker_config {
     const struct bhi_driver *driver;
     const struct bhi_scouted *scouted; /* the driver's devices, if there are several */
     uint64_t layers;                   /* bits of the layers in force in the zygote */
-    struct bhi_msg_spawn *spawn;       /* its token is wiped after it was sent */
+    const struct bhi_msg_spawn *spawn;
     int fds[BHI_SPAWN_FDS];
     int device_holder; /* socket of the device holder; -1: none */
     int farewell; /* read end of its pipe from the zygote, which tells of the host's end; -1: none */
