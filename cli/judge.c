@@ -110,7 +110,14 @@ static int run(struct judge *judge, size_t count, void (*call)(void *)) {
 /* The page is written at the end; whether it can be is checked first. */
 static int check_html(struct judge *judge) {
     const char *html = bhi_args_value(judge->args, BHI_JUDGE_HTML);
+    const char *rank = bhi_args_value(judge->args, BHI_JUDGE_RANK);
     struct bhi_complaint inner;
+    if (rank && strcmp(rank, "time") != 0 && strcmp(rank, "error") != 0) {
+        return refuse(BH_INVALID_ARGUMENT, "--rank %.200s: it must be time or error", rank);
+    }
+    if (rank && !html) {
+        return refuse(BH_INVALID_ARGUMENT, "--rank is of use only with --html");
+    }
     if (!html || bhi_page_check(html, &inner)) {
         return BHI_EXIT_READY;
     }
@@ -487,8 +494,10 @@ static int report(const struct judge *judge) {
         .workers = judge->options.parallel,
     };
     const char *html = bhi_args_value(judge->args, BHI_JUDGE_HTML);
+    const char *rank = bhi_args_value(judge->args, BHI_JUDGE_RANK);
     struct bhi_complaint complaint;
     int exit_status;
+    report.by_error = rank && !strcmp(rank, "error");
     for (size_t i = 0; i < report.count; i++) {
         const bh_judgement *judgement = &report.candidates[i].judgement;
         report.correct += judgement->verdict == BH_JUDGE_CORRECT;

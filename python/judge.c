@@ -221,11 +221,21 @@ static PyObject *times_of(const struct call *call) {
     return list;
 }
 
+static PyObject *errors_of(const bh_judgement *judgement) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < judgement->error_count; i++) {
+        const bh_judge_error *error = &judgement->errors[i];
+        bhi_py_append(&list, Py_BuildValue("(NddK)", bhi_py_text(error->output), error->absolute,
+                                           error->relative, (unsigned long long)error->ulp));
+    }
+    return list;
+}
+
 /* python/bulkhead/judging.py knows the order. */
 static PyObject *tell(const struct call *call) {
     const bh_judgement *judgement = &call->judgement;
     return Py_BuildValue(
-        "(iisNiOOOKKNNNNNKKKN)", (int)judgement->verdict, (int)judgement->status,
+        "(iisNiOOOKKNNNNNKKKNNN)", (int)judgement->verdict, (int)judgement->status,
         bh_judge_verdict_name(judgement->verdict, judgement->status),
         bhi_py_text(judgement->message), (int)judgement->blame,
         judgement->deterministic ? Py_True : Py_False, judgement->located ? Py_True : Py_False,
@@ -234,7 +244,8 @@ static PyObject *tell(const struct call *call) {
         bhi_py_text(judgement->output), bhi_py_numbers(judgement->index, judgement->rank),
         bhi_py_text(judgement->expected), bhi_py_text(judgement->got),
         (unsigned long long)judgement->ulp, (unsigned long long)judgement->wrong,
-        (unsigned long long)judgement->elements, times_of(call));
+        (unsigned long long)judgement->elements, times_of(call), errors_of(judgement),
+        bhi_py_text(judgement->fill));
 }
 
 /* (name, path or None, code or None, language) -> what tell() makes. Texts are bytes. */

@@ -154,6 +154,18 @@ typedef struct bh_judge_timing {
     uint64_t reserved[2]; /* 0 */
 } bh_judge_timing;
 
+/* The maximum number of outputs of a task. */
+#define BH_JUDGE_OUTPUTS 32
+
+/* How near an output came, at worst. */
+typedef struct bh_judge_error {
+    char output[64];   /* the binding, as the task names it */
+    double absolute;   /* the largest distance from what was expected; of finite numbers alone */
+    double relative;   /* the largest, relative to what was expected, where that is not 0 */
+    uint64_t ulp;      /* the most steps of the type between both */
+    uint64_t reserved; /* 0 */
+} bh_judge_error;
+
 /* The judgement of one candidate. It holds no pointers: the caller owns all of it, and has nothing
  * to free. */
 typedef struct bh_judgement {
@@ -192,6 +204,9 @@ typedef struct bh_judgement {
                            processors; see bh_judge_options.all_processors */
     char fill[64];      /* of that run: how its inputs were made, such as "sorted" (docs/judge.md);
                            empty: by the generators */
+    uint64_t error_count; /* elements of |errors|; 0: it is neither CORRECT nor SLOWER */
+    bh_judge_error errors[BH_JUDGE_OUTPUTS]; /* of each output, over all runs that checked it with
+                                                the task's own tolerance */
 } bh_judgement;
 
 /* Judges one candidate. Calls bh_judge_prepare if nobody has. Thread: any. Blocks until

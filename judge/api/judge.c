@@ -15,6 +15,7 @@
 #include "supervisor/context/layout.h"
 
 _Static_assert(BH_JUDGE_RANK == BHI_TASK_RANK, "a judgement has room for each index of an element");
+_Static_assert(BH_JUDGE_OUTPUTS == BHI_TASK_ARRAYS, "a judgement has room for each output's error");
 _Static_assert(BH_JUDGE_SIZES == BHI_TASK_SIZES, "a judgement has room for the times of each size");
 _Static_assert(sizeof((bh_judgement *)0)->expected >= BHI_ELEMENT_TEXT, "an element's text fits");
 _Static_assert(sizeof((bh_judgement *)0)->content == BHI_CONTENT_HASH, "a hash fits");

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "judge/check/launch.h"
 #include "judge/check/trial.h"
+#include "judge/data/error.h"
 
 /* How often a candidate is tried whose worker may have ended because of others. */
 enum { ATTEMPTS = 3 };
@@ -32,6 +33,7 @@ void bhi_judgement_end(const struct bhi_task *task, const struct bhi_trial *tria
     out->verdict = verdict;
     out->deterministic &= verdict == BH_JUDGE_SLOWER; /* which is right, too */
     out->located = trial;
+    out->error_count = verdict == BH_JUDGE_SLOWER ? out->error_count : 0;
     if (trial) {
         out->size_index = (uint32_t)trial->size;
         out->seed = trial->seed;
@@ -207,6 +209,25 @@ static void find_stray_read(struct judging *judging, const struct bhi_trial *tri
                named ? out->output : "an array", bhi_trial_text(task, trial, where));
 }
 
+static void note_errors(const struct bhi_task *task, const struct bhi_trial *trial,
+                        const struct bhi_launched *launched, bh_judgement *out) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < task->array_count && !bhi_trial_is_lenient(task, trial); i++) {
+        if (task->arrays[i].role == BHI_TASK_IN) {
+            continue;
+        }
+        bh_judge_error *error = &out->errors[count++];
+        struct bhi_largest largest = {error->absolute, error->relative, error->ulp};
+        bhi_largest_raise(task->arrays[i].dtype, trial->arrays[i].count, trial->arrays[i].expected,
+                          launched->outputs[i], &largest);
+        snprintf(error->output, sizeof error->output, "%s", task->arrays[i].place);
+        error->absolute = largest.absolute;
+        error->relative = largest.relative;
+        error->ulp = largest.ulp;
+        out->error_count = count;
+    }
+}
+
 /* Returns false if it has been judged, or cannot be. */
 static bool run_once(struct judging *judging, const struct bhi_trial *trial,
                      struct bhi_launched *launched) {
@@ -222,6 +243,7 @@ static bool run_once(struct judging *judging, const struct bhi_trial *trial,
         find_stray_read(judging, trial, launched->number);
         return false;
     }
+    note_errors(court->task, trial, launched, judging->out);
     return true;
 }
 

@@ -81,6 +81,37 @@ static json_t *make_timings(const bh_judgement *of) {
     return timings;
 }
 
+static json_t *make_errors(const bh_judgement *of) {
+    json_t *errors = json_array();
+    for (size_t i = 0; i < of->error_count; i++) {
+        const bh_judge_error *error = &of->errors[i];
+        json_array_append_new(errors,
+                              json_pack("{s:f, s:f, s:o}", "absolute", error->absolute, "relative",
+                                        error->relative, "ulp", bhi_json_digits(error->ulp)));
+    }
+    return errors;
+}
+
+/* One for each output, in the task's order. */
+static bool read_errors(const struct bhi_task *task, const json_t *errors, bh_judgement *out) {
+    size_t outputs = 0;
+    bool good = json_is_array(errors);
+    for (size_t i = 0; i < task->array_count && good && json_array_size(errors); i++) {
+        if (task->arrays[i].role == BHI_TASK_IN) {
+            continue;
+        }
+        bh_judge_error *error = &out->errors[outputs];
+        struct bhi_complaint ignored;
+        const char *ulp;
+        good = json_unpack(json_array_get(errors, outputs++), "{s:F, s:F, s:s}", "absolute",
+                           &error->absolute, "relative", &error->relative, "ulp", &ulp) == 0 &&
+               bhi_parse_count(ulp, 0, UINT64_MAX, &error->ulp, &ignored);
+        snprintf(error->output, sizeof error->output, "%s", task->arrays[i].place);
+    }
+    out->error_count = outputs;
+    return good && outputs == json_array_size(errors);
+}
+
 /* Returns NULL if memory ran out, or the path is not UTF-8: it would not be found again. */
 static json_t *make_record(const struct bhi_court *court, const struct bhi_candidate *candidate) {
     const bh_judgement *of = &candidate->judgement;
@@ -105,7 +136,8 @@ static json_t *make_record(const struct bhi_court *court, const struct bhi_candi
         {"difference", json_pack("{s:I, s:I, s:s, s:s, s:o}", "wrong", (json_int_t)of->wrong,
                                  "index", (json_int_t)index, "expected", of->expected, "got",
                                  of->got, "ulp", bhi_json_digits(of->ulp))});
-    if (json_object_set_new(record, "timing", make_timings(of)) != 0) {
+    if (json_object_set_new(record, "errors", make_errors(of)) != 0 ||
+        json_object_set_new(record, "timing", make_timings(of)) != 0) {
         json_decref(record);
         return NULL;
     }
@@ -217,6 +249,7 @@ static bool read_record(const struct bhi_court *court, json_t *record, bh_judgem
         snprintf(out->output, sizeof out->output, "%s", court->task->arrays[array].place);
     }
     return read_difference(ended, json_object_get(record, "difference"), (uint32_t)array, out) &&
+           read_errors(court->task, json_object_get(record, "errors"), out) &&
            read_timings(court->task, json_object_get(record, "timing"), out);
 }
 

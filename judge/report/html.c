@@ -144,6 +144,8 @@ static void put_candidate(struct bhi_page *page, const struct bhi_candidate *can
         bhi_page_cell(page, ratio > 0 ? text : "-");
     }
     bhi_page_cell_number(page, of->runs);
+    snprintf(text, sizeof text, "%.3g", bhi_judge_error(candidate));
+    bhi_page_cell(page, correct ? text : "-");
     bhi_page_cell(page, *of->message                    ? of->message
                         : correct && !of->deterministic ? "not deterministic"
                                                         : "");
@@ -152,16 +154,18 @@ static void put_candidate(struct bhi_page *page, const struct bhi_candidate *can
 
 static void put_leaderboard(struct bhi_page *page, const struct bhi_judge_report *report,
                             const struct bhi_candidate *const *ranked, bool timed) {
-    static const char *const headings[2][6] = {
-        {"Place", "Candidate", "Verdict", "Runs", "Message"},
-        {"Place", "Candidate", "Verdict", "Ratio", "Runs", "Message"}};
+    static const char *const headings[2][7] = {
+        {"Place", "Candidate", "Verdict", "Runs", "Largest error", "Message"},
+        {"Place", "Candidate", "Verdict", "Ratio", "Runs", "Largest error", "Message"}};
     bhi_page_section(page, "Leaderboard");
-    bhi_page_paragraph(page, timed ? "Ratio: its time over the reference's, the geometric mean of "
-                                     "all sizes. Less than 1 is faster."
-                                   : "No time was measured: those that are right are in the order "
-                                     "in which they were given.");
-    bhi_page_table(page, "Leaderboard", headings[timed], timed ? 6 : 5,
-                   timed ? 1u | 1u << 3 | 1u << 4 : 1u | 1u << 3);
+    bhi_page_paragraph(
+        page, report->by_error ? "Those that are right are in the order of their largest error."
+              : timed          ? "Ratio: its time over the reference's, the geometric mean of "
+                                 "all sizes. Less than 1 is faster."
+                               : "No time was measured: those that are right are in the order "
+                                 "in which they were given.");
+    bhi_page_table(page, "Leaderboard", headings[timed], timed ? 7 : 6,
+                   timed ? 1u | 1u << 3 | 1u << 4 | 1u << 5 : 1u | 1u << 3 | 1u << 4);
     for (size_t i = 0; i < report->count && i < ROWS; i++) {
         put_candidate(page, ranked[i], i + 1, timed);
     }

@@ -89,6 +89,19 @@ static json_t *timings_of(const struct bhi_task *task, const bh_judgement *of) {
     return array;
 }
 
+/* null: it is not right. */
+static json_t *errors_of(const bh_judgement *of) {
+    json_t *array = of->error_count ? json_array() : json_null();
+    for (size_t i = 0; i < of->error_count; i++) {
+        const bh_judge_error *error = &of->errors[i];
+        json_array_append_new(array, BHI_JSON({"output", bhi_json_text(error->output)},
+                                              {"absolute", json_real(error->absolute)},
+                                              {"relative", json_real(error->relative)},
+                                              {"ulp", bhi_json_digits(error->ulp)}));
+    }
+    return array;
+}
+
 static json_t *candidate_of(const struct bhi_task *task, const struct bhi_candidate *candidate) {
     const bh_judgement *of = &candidate->judgement;
     json_t *object =
@@ -103,7 +116,8 @@ static json_t *candidate_of(const struct bhi_task *task, const struct bhi_candid
                  {"seed", of->located ? bhi_json_digits(of->seed) : json_null()},
                  {"hidden", of->located ? json_boolean(of->hidden) : json_null()},
                  {"fill", *of->fill ? bhi_json_text(of->fill) : json_null()},
-                 {"wrong", wrong_of(of)}, {"timing", timings_of(task, of)});
+                 {"wrong", wrong_of(of)}, {"errors", errors_of(of)},
+                 {"timing", timings_of(task, of)});
     return object;
 }
 

@@ -17,7 +17,17 @@ double bhi_judge_ratio(const struct bhi_candidate *candidate) {
     return count ? exp(sum / (double)count) : 0;
 }
 
-static int compare(const void *a, const void *b) {
+double bhi_judge_error(const struct bhi_candidate *candidate) {
+    double largest = 0;
+    for (size_t i = 0; i < candidate->judgement.error_count; i++) {
+        largest = fmax(largest, candidate->judgement.errors[i].absolute);
+    }
+    return largest;
+}
+
+/* Those that are right first, by |key|; 0 comes last, if |zero_last|. */
+static int compare_by(const void *a, const void *b, double (*key)(const struct bhi_candidate *),
+                      bool zero_last) {
     const struct bhi_candidate *x = *(const struct bhi_candidate *const *)a,
                                *y = *(const struct bhi_candidate *const *)b;
     const bool x_correct = x->judgement.verdict == BH_JUDGE_CORRECT,
@@ -25,16 +35,24 @@ static int compare(const void *a, const void *b) {
     if (x_correct != y_correct) {
         return x_correct ? -1 : 1;
     }
-    const double p = x_correct ? bhi_judge_ratio(x) : 0, q = x_correct ? bhi_judge_ratio(y) : 0;
+    const double p = x_correct ? key(x) : 0, q = x_correct ? key(y) : 0;
     if (p != q) {
-        return p > 0 && (p < q || !(q > 0)) ? -1 : 1;
+        return (p > 0 || !zero_last) && (p < q || (zero_last && !(q > 0))) ? -1 : 1;
     }
     return x < y ? -1 : x > y;
+}
+
+static int compare_ratios(const void *a, const void *b) {
+    return compare_by(a, b, bhi_judge_ratio, true);
+}
+
+static int compare_errors(const void *a, const void *b) {
+    return compare_by(a, b, bhi_judge_error, false);
 }
 
 void bhi_judge_rank(const struct bhi_judge_report *report, const struct bhi_candidate **out) {
     for (size_t i = 0; i < report->count; i++) {
         out[i] = &report->candidates[i];
     }
-    qsort(out, report->count, sizeof *out, compare);
+    qsort(out, report->count, sizeof *out, report->by_error ? compare_errors : compare_ratios);
 }

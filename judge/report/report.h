@@ -21,6 +21,7 @@ struct bhi_judge_report {
     const char *device; /* its selector */
     uint64_t workers;
     bool timed;
+    bool by_error;    /* candidates are ranked by their errors, not by their times */
     uint64_t flushed; /* bytes that were written before each timed run; 0: none */
 };
 
@@ -42,6 +43,8 @@ bool bhi_judge_html(const struct bhi_judge_report *report, const char *path,
 /* How long it takes, relative to the reference: the geometric mean of the ratios of all sizes; 0 if
  * none was measured. */
 double bhi_judge_ratio(const struct bhi_candidate *candidate);
+/* The largest absolute error of all outputs; 0: it is not right, or exact. */
+double bhi_judge_error(const struct bhi_candidate *candidate);
 /* Fills |out|, of report->count pointers: those that are CORRECT, the fastest first, then those
  * that have no time; then the others. What is equal stays in the order in which it was given. */
 void bhi_judge_rank(const struct bhi_judge_report *report, const struct bhi_candidate **out);

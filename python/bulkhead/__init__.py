@@ -49,7 +49,7 @@ from .errors import (
     WorkerDied,
 )
 from .event import Event
-from .judging import Judge, Judgement, Report, Timing, Wrong, judge
+from .judging import Judge, Judgement, Largest, Report, Timing, Wrong, judge
 from .kernel import Kernel, KernelInfo, Parameter, shaders
 from .mapping import like, map
 from .module import Module
@@ -81,6 +81,7 @@ __all__ = [
     "InvalidType",
     "Judge",
     "Judgement",
+    "Largest",
     "Kernel",
     "KernelError",
     "KernelInfo",

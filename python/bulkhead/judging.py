@@ -49,6 +49,19 @@ class Wrong:
 
 
 @dataclass(frozen=True)
+class Largest:
+    """The largest errors of an output that is right."""
+
+    output: str
+    """The binding, as the task names it."""
+    absolute: float
+    relative: float
+    """Relative to what was expected, where that is not 0."""
+    ulp: int
+    """How many numbers of the type lie between both."""
+
+
+@dataclass(frozen=True)
 class Timing:
     """Times of one size: candidate and reference took turns (docs/judge.md)."""
 
@@ -144,6 +157,10 @@ class Judgement:
     """Where its output is wrong; None: it is not WRONG."""
     timings: tuple[Timing, ...] = ()
     """Of each size, if it was timed (`time=True`)."""
+    errors: tuple[Largest, ...] = ()
+    """Of each output, if it is right."""
+    fill: str = ""
+    """How the inputs of the run that ended it were made, such as 'sorted' (docs/judge.md)."""
 
     @property
     def correct(self) -> bool:
@@ -163,7 +180,8 @@ class Judgement:
 
 def _to_judgement(name: str, fields: tuple[Any, ...]) -> Judgement:
     judged, status, verdict, message, blame, deterministic, located, hidden = fields[:8]
-    runs, seed, size, output, index, expected, got, ulp, count, elements, times = fields[8:]
+    runs, seed, size, output, index, expected, got, ulp, count, elements, times = fields[8:19]
+    errors, fill = fields[19:]
     steps = None if ulp == _NO_ULP else ulp
     return Judgement(
         name=name,
@@ -180,6 +198,8 @@ def _to_judgement(name: str, fields: tuple[Any, ...]) -> Judgement:
         if judged == _WRONG
         else None,
         timings=tuple(_to_timing(one) for one in times),
+        errors=tuple(Largest(*one) for one in errors),
+        fill=fill,
     )
 
 

@@ -363,6 +363,7 @@ TEST(only_the_usual_fills_have_a_large_tolerance) {
     runs = 0;
     BHT_TRUE(bhi_candidate_try(&court, &candidate, &outcome));
     BHT_EQ(candidate.judgement.verdict, BH_JUDGE_CORRECT);
+    BHT_EQ(candidate.judgement.errors[0].ulp, 0);
     BHT_EQ(runs, RUNS + 5);
     task.default_fills = false;
     runs = 0;
@@ -392,6 +393,25 @@ TEST(each_trial_that_is_run_twice_decides_about_determinism) {
             BHT_TRUE(!candidate.judgement.located);
         }
     }
+}
+
+/* The largest of all runs; a run that is checked with a larger tolerance does not count. */
+TEST(a_candidate_that_is_right_has_the_errors_of_its_outputs) {
+    for (int run = 0; run <= RUNS; run++) {
+        BHT_EQ(judge((struct scene){.differs = run, .array = Y}), BH_JUDGE_CORRECT);
+        BHT_EQ(candidate.judgement.error_count, 2);
+        BHT_STR_EQ(candidate.judgement.errors[0].output, "Y");
+        BHT_STR_EQ(candidate.judgement.errors[1].output, "Z");
+        BHT_EQ(candidate.judgement.errors[0].ulp, run > 0);
+        BHT_TRUE((candidate.judgement.errors[0].absolute > 0) == (run > 0));
+        BHT_EQ(candidate.judgement.errors[1].ulp, 0);
+    }
+    bhi_judgement_end(&task, NULL, BH_JUDGE_SLOWER, &candidate.judgement);
+    BHT_EQ(candidate.judgement.error_count, 2);
+    bhi_judgement_end(&task, NULL, BH_JUDGE_TIMING_FORGED, &candidate.judgement);
+    BHT_EQ(candidate.judgement.error_count, 0);
+    BHT_EQ(judge((struct scene){.wrong = 3, .array = Y}), BH_JUDGE_WRONG);
+    BHT_EQ(candidate.judgement.error_count, 0);
 }
 
 TEST(the_first_run_that_is_wrong_ends_it) {

@@ -115,6 +115,21 @@ TEST(the_fastest_is_first) {
     }
 }
 
+TEST(the_most_exact_is_first_if_errors_rank) {
+    const char *const order[] = {"untimed.comp", "fast.comp", "slow.comp"};
+    const struct bhi_candidate *ranked[6];
+    measure(true);
+    candidates[0].judgement.error_count = 1;
+    candidates[0].judgement.errors[0].absolute = 2;
+    candidates[3].judgement.error_count = 2;
+    candidates[3].judgement.errors[1].absolute = 1;
+    report.by_error = true;
+    bhi_judge_rank(&report, ranked);
+    for (size_t i = 0; i < 3; i++) {
+        BHT_STR_EQ(ranked[i]->file.path, order[i]);
+    }
+}
+
 /* What a worker claims of its time is shown, and that nothing confirms it. */
 TEST(a_time_that_is_not_confirmed) {
     parse("");
@@ -196,11 +211,13 @@ TEST(page_says_it_all) {
     assert_cell(1, 3, "CORRECT");
     assert_cell(1, 4, "0.500");
     assert_cell(3, 4, "-");
-    assert_cell(3, 6, "not deterministic");
+    assert_cell(3, 6, "0"); /* the largest error */
+    assert_cell(4, 6, "-");
+    assert_cell(3, 7, "not deterministic");
     assert_cell(4, 1, "-");
     assert_cell(4, 2, "<script>alert(1)</script>\"'&??[31m?.comp");
     assert_cell(4, 3, "WRONG");
-    assert_cell(4, 6, "Y[7] is <img src=x onerror=alert(1)>, expected 1");
+    assert_cell(4, 7, "Y[7] is <img src=x onerror=alert(1)>, expected 1");
     assert_cell(5, 3, "DEADLINE");
     assert_cell(6, 3, "COMPILE_FAILED");
     BHT_EQ(html_count("//h:table[h:caption=`Times`]/h:tbody/h:tr"), 4);

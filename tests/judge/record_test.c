@@ -155,6 +155,9 @@ TEST(each_verdict_comes_back) {
         {.struct_size = sizeof *all, .verdict = BH_JUDGE_SLOWER, .message = "as it is"},
     };
     strcpy(all[4].output, "Z");
+    all[1].error_count = 2;
+    all[1].errors[0] = (bh_judge_error){.output = "Y", .absolute = 0.5, .relative = 0.25, .ulp = 3};
+    all[1].errors[1] = (bh_judge_error){.output = "Z", .absolute = 1, .ulp = UINT64_MAX};
     all[5].status = BH_DEADLINE;
     all[5].blame = BH_BLAME_CERTAIN;
     all[5].reason = BH_REASON_COMPILE_DEADLINE;
@@ -190,6 +193,9 @@ TEST(each_verdict_comes_back) {
         BHT_STR_EQ(got->name, "k");
         BHT_STR_EQ(got->size_text, was->size_text);
         BHT_STR_EQ(got->message, was->verdict == BH_JUDGE_SLOWER ? "" : was->message);
+        BHT_STR_EQ(got->fill, was->fill);
+        BHT_EQ(got->error_count, was->error_count);
+        BHT_MEM_EQ(got->errors, was->errors, sizeof got->errors);
         BHT_EQ(got->timing_count, was->timing_count);
         BHT_MEM_EQ(got->timings, was->timings, sizeof got->timings);
     }
@@ -363,7 +369,7 @@ TEST(a_record_beyond_a_limit_is_damaged) {
         {"`wrong`:6", "`wrong`:7", false, false},
         {"`wrong`:6", "`wrong`:1", true, false},
         {"`wrong`:6", "`wrong`:-1", false, false},
-        {"`judgement`:1", "`judgement`:6", false, false},
+        {"`judgement`:1", "`judgement`:7", false, false},
         {"`judgement`:1", "`judgement`:-1", false, false},
         {"`blame`:0", "`blame`:2", true, false},
         {"`blame`:0", "`blame`:3", false, false},

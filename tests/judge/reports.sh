@@ -31,6 +31,8 @@ if grep -q '<script' page.html; then fail "a script in the page"; else passed=$(
 refuses '--html task.json: the file exists and is not a page' judge task.json right.comp --html task.json
 refuses '--html nowhere/page.html: ' judge task.json right.comp --html nowhere/page.html
 refuses '--html -: a page needs a file' judge task.json right.comp --html -
+refuses '--rank speed: it must be time or error' judge task.json right.comp --html new.html --rank speed
+refuses '--rank is of use only with --html' judge task.json right.comp --rank error
 
 case_name="nothing has changed"
 cli judge --diff before.json before.json

@@ -15,6 +15,7 @@ case_name="right kernels"
 LIMIT=120 cli judge task.json right.comp wide.comp --seed 42 --json
 expect_status 0
 says right.comp CORRECT '.deterministic and .runs == 14 and .message == "" and .wrong == null and .size == null and .timing == null'
+says right.comp CORRECT '.errors | length == 1 and (.[0] | .output == "Z" and .absolute <= 1e-5 and (.ulp | tonumber >= 0))'
 says wide.comp CORRECT
 expect_json '.task == "saxpy" and .correct == 2 and .seeds == ["1"] and .hidden_seeds == ["42"]'
 
@@ -34,7 +35,7 @@ LIMIT=200 cli judge task.json constant.comp first.comp half.comp nothing.comp ri
     one_size.comp detector.comp noisy.comp --seed 42 --json
 expect_status 1
 expect_json '.correct == 2'
-says constant.comp WRONG '.runs == 1 and .size == {n: 1} and .wrong.index == [0] and .wrong.got == "1" and .wrong.wrong == 1 and .wrong.elements == 1'
+says constant.comp WRONG '.errors == null and .runs == 1 and .size == {n: 1} and .wrong.index == [0] and .wrong.got == "1" and .wrong.wrong == 1 and .wrong.elements == 1'
 says first.comp WRONG '.size == {n: 3001} and .wrong.index == [1000] and .wrong.wrong == 2001'
 says half.comp WRONG
 says nothing.comp WRONG

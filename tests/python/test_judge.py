@@ -58,6 +58,7 @@ def test_a_report():
     assert (wrong.verdict, wrong.size, wrong.seed, wrong.hidden) == ("WRONG", "n=1000", 1, False)
     assert wrong.deterministic is None and wrong.status == bh.Status.OK
     assert broken.status == bh.Status.COMPILE_FAILED and broken.runs == 0
+    assert right.errors == (bh.Largest("Y", 0.0, 0.0, 0),) and not wrong.errors and right.fill == ""
     right.check()
     with pytest.raises(bh.NotCorrect, match=r"^wrong: WRONG: Y\[70\] is 0") as caught:
         report.check()
