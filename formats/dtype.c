@@ -114,40 +114,6 @@ bool bhi_dtype_find_number(bh_number_kind kind, uint32_t bits, bh_dtype *out_dty
     return false;
 }
 
-uint16_t bhi_f16_from_double(double value) {
-    uint16_t sign = signbit(value) ? 0x8000 : 0;
-    if (isnan(value)) {
-        return sign | 0x7E00;
-    }
-    double magnitude = fabs(value);
-    if (magnitude >= 65520.0) { /* halfway between the largest finite, 65504, and 65536 */
-        return sign | 0x7C00;
-    }
-    if (magnitude < 0x1p-14) { /* subnormal, in units of 2^-24; may round up to a normal number */
-        return (uint16_t)(sign | (uint16_t)nearbyint(magnitude * 0x1p24));
-    }
-    int exponent = 0;
-    double fraction = frexp(magnitude, &exponent); /* in [0.5, 1) */
-    /* 11 significant bits. If rounding carries to 2048, the addition below carries into the
-     * exponent. */
-    uint32_t significand = (uint32_t)nearbyint(fraction * 2048.0);
-    return (uint16_t)(sign | (((uint32_t)(exponent + 13) << 10) + significand));
-}
-
-double bhi_f16_to_double(uint16_t bits) {
-    int exponent = bits >> 10 & 31;
-    int fraction = bits & 1023;
-    double magnitude;
-    if (exponent == 31) {
-        magnitude = fraction ? NAN : INFINITY;
-    } else if (exponent == 0) {
-        magnitude = fraction * 0x1p-24;
-    } else {
-        magnitude = ldexp(1024 + fraction, exponent - 25);
-    }
-    return bits & 0x8000 ? -magnitude : magnitude;
-}
-
 /* 16 after 0x, otherwise 10. A leading zero does not mean octal. */
 static int base_of(const char *digits) {
     return digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10;

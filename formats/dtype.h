@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "formats/complaint.h"
 
@@ -43,8 +44,44 @@ uint32_t bhi_dtype_any_size(bh_dtype dtype);
 bool bhi_dtype_parse(bh_dtype dtype, const char *text, uint64_t *out_bits,
                      struct bhi_complaint *complaint);
 
-/* IEEE 754 binary16, round to nearest even; overflow gives infinity. */
-uint16_t bhi_f16_from_double(double value);
-double bhi_f16_to_double(uint16_t bits);
+/* IEEE 754 binary16. Without branches, so that a loop can convert several numbers at once. */
+
+/* Rounds to nearest even; overflow gives infinity. */
+static inline uint16_t bhi_f16_from_double(double value) {
+    static const uint64_t least = (uint64_t)(1023 - 14) << 52, sign = UINT64_C(1) << 63;
+    uint64_t bits, sum_bits;
+    double unit, magnitude;
+    memcpy(&bits, &value, sizeof bits);
+    const uint16_t upper = (uint16_t)(bits >> 48 & 0x8000);
+    bits &= ~sign;
+    memcpy(&magnitude, &bits, sizeof magnitude);
+    /* The power of two below it, but at least 2^-14: the numbers below that are as far from each
+     * other as those above. */
+    const uint64_t below = bits & UINT64_C(0x7FF0000000000000);
+    const uint64_t power = below < least ? least : below;
+    /* Of the sum the addition keeps 10 bits below |power|, in its lowest bits. */
+    const uint64_t unit_bits = power + (UINT64_C(42) << 52);
+    memcpy(&unit, &unit_bits, sizeof unit);
+    const double sum = unit + magnitude;
+    memcpy(&sum_bits, &sum, sizeof sum_bits);
+    const uint64_t rounded = ((power - least) >> 42) + (sum_bits - unit_bits);
+    const uint16_t finite =
+        magnitude < 65520 ? (uint16_t)rounded : 0x7C00; /* 65504 is the largest */
+    return upper | (magnitude != magnitude ? 0x7E00 : finite);
+}
+
+static inline double bhi_f16_to_double(uint16_t bits) {
+    const uint64_t magnitude = bits & 0x7FFF, sign = (uint64_t)(bits >> 15) << 63;
+    const double denormal = (double)(int32_t)magnitude * 0x1p-24;
+    /* The exponent's bias is 15 there and 1023 here; that of infinity and NaN is all ones. */
+    const uint64_t infinite = magnitude >= 0x7C00 ? UINT64_C(0x7FF) << 52 : 0;
+    const uint64_t normal = ((magnitude + ((1023 - 15) << 10)) << 42) | infinite;
+    uint64_t out;
+    double real;
+    memcpy(&out, &denormal, sizeof out);
+    out = (magnitude < 0x400 ? out : normal) | sign;
+    memcpy(&real, &out, sizeof real);
+    return real;
+}
 
 #endif

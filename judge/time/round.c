@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/format.h"
-#include "judge/data/filler.h"
+#include "judge/data/draw.h"
 #include "tool/clock.h"
 
 enum { LATE_SLICES = 100 }; /* of 10 ms: so long a wrong output may change */

@@ -3,7 +3,7 @@
 
 #include "harness.h"
 
-#include "judge/data/filler.h"
+#include "judge/data/draw.h"
 
 enum { RUNS = 50 };
 

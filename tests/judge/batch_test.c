@@ -3,7 +3,7 @@
 
 #include "harness.h"
 
-#include "judge/data/filler.h"
+#include "judge/data/draw.h"
 #include "judge/data/ratio.h"
 
 enum { RUNS = 50, GROUPS = 8, LENGTH = 32, BASE_NS = 300000 };

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "formats/dtype.h"
+
 static const struct bhi_tolerance exact = {.kind = BHI_TOLERANCE_EXACT};
 
 static struct bhi_difference compare_f32(float expected, float got,
@@ -185,4 +187,70 @@ TEST(texts) {
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_BOOL, 0, text), "false");
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_BOOL, 2, text), "2");
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_BOOL, 7, text), "7");
+}
+
+/* Elements are looked at in blocks of 512, the last of which may not be full. */
+TEST(each_place_of_an_array_is_looked_at) {
+    enum { COUNT = 1100 };
+    static const size_t places[] = {0, 1, 511, 512, 1023, 1024, COUNT - 1};
+    static const struct bhi_tolerance tolerances[] = {
+        {.kind = BHI_TOLERANCE_EXACT, .nan = BHI_NAN_EQUAL},
+        {.kind = BHI_TOLERANCE_NEAR, .absolute = 0.25, .relative = 0.25, .nan = BHI_NAN_EQUAL},
+        {.kind = BHI_TOLERANCE_ULP, .ulp = 0, .nan = BHI_NAN_EQUAL}};
+    static uint64_t expected[COUNT], got[COUNT];
+    struct bhi_difference out;
+    uint64_t index;
+    for (size_t d = 0; d < BHI_DTYPE_COUNT; d++) {
+        const bh_dtype dtype = bhi_dtypes[d];
+        const uint32_t size = bhi_dtype_size(dtype);
+        uint8_t *const bytes = (uint8_t *)got;
+        for (size_t i = 0; i < COUNT * size; i++) {
+            ((uint8_t *)expected)[i] = (uint8_t)(size == 1              ? i % 2
+                                                 : i % size == size - 1 ? 0x31
+                                                                        : i);
+        }
+        for (size_t t = 0; t < BHT_COUNT(tolerances); t++) {
+            memcpy(got, expected, sizeof got);
+            bhi_compare(dtype, COUNT, expected, got, &tolerances[t], &out);
+            BHT_EQ(out.wrong, 0);
+            BHT_TRUE(!bhi_find_nan(dtype, COUNT, got, &index));
+            for (size_t p = BHT_COUNT(places); p-- > 0;) {
+                memset(bytes + places[p] * size, 0xFF, size); /* of floats NaN */
+                bhi_compare(dtype, COUNT, expected, got, &tolerances[t], &out);
+                BHT_EQ(out.index, places[p]);
+                BHT_EQ(out.wrong, BHT_COUNT(places) - p);
+                const bool is_float = bhi_dtype_number(dtype) == BH_NUMBER_FLOAT;
+                BHT_EQ(bhi_find_nan(dtype, COUNT, got, &index), is_float);
+                BHT_TRUE(!is_float || index == places[p]);
+            }
+            bhi_compare(dtype, COUNT, got, got, &tolerances[t], &out); /* NaN, as expected */
+            BHT_EQ(out.wrong, 0);
+        }
+    }
+}
+
+/* What is not equal, but right, in each place of a block. */
+TEST(near_in_each_place) {
+    enum { COUNT = 1030 };
+    static float expected[COUNT], got[COUNT];
+    struct bhi_difference out;
+    for (int i = 0; i < COUNT; i++) {
+        expected[i] = (float)(i - 500);
+        got[i] = nextafterf(expected[i], i % 2 ? INFINITY : -INFINITY);
+    }
+    const struct bhi_tolerance close = near_by(1e-4, 0), closer = near_by(1e-9, 0);
+    const struct bhi_tolerance step = ulps(1), none = ulps(0);
+    bhi_compare(BH_DTYPE_F32, COUNT, expected, got, &close, &out);
+    BHT_EQ(out.wrong, 0);
+    bhi_compare(BH_DTYPE_F32, COUNT, expected, got, &closer, &out);
+    BHT_EQ(out.wrong, COUNT - 1); /* of 0 the next number is near */
+    bhi_compare(BH_DTYPE_F32, COUNT, expected, got, &step, &out);
+    BHT_EQ(out.wrong, 0);
+    bhi_compare(BH_DTYPE_F32, COUNT, expected, got, &none, &out);
+    BHT_EQ(out.wrong, COUNT);
+    got[700] = INFINITY; /* and of an infinite limit, too */
+    const struct bhi_tolerance all = near_by(INFINITY, 0);
+    bhi_compare(BH_DTYPE_F32, COUNT, expected, got, &all, &out);
+    BHT_EQ(out.wrong, 1);
+    BHT_EQ(out.index, 700);
 }

@@ -4,9 +4,11 @@
 
 #include "harness.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "formats/dtype.h"
+#include "judge/data/draw.h"
 
 static const struct bhi_filler_place place = {.seed = 7, .trial = 1, .array = 2};
 
@@ -195,6 +197,101 @@ TEST(normal_has_its_mean_and_deviation) {
     }
     BHT_TRUE(fabs(sum / 20000 - 5) < 0.1);
     BHT_TRUE(fabs(sqrt(squares / 20000) - 2) < 0.1);
+}
+
+static uint64_t hash_of(const uint8_t *bytes, size_t size) { /* FNV-1a */
+    uint64_t hash = 0xcbf29ce484222325;
+    for (size_t i = 0; i < size; i++) {
+        hash = (hash ^ bytes[i]) * 0x100000001b3;
+    }
+    return hash;
+}
+
+/* Whoever has published a seed wants these bytes: they must never change. */
+TEST(every_type_has_the_same_bytes_forever) {
+    enum { COUNT = 70001 }; /* several threads, and a block that is not full */
+    static const struct {
+        struct bhi_filler filler;
+        uint64_t hashes[BHI_DTYPE_COUNT];
+    } rows[] = {
+        {{.kind = BHI_FILLER_UNIFORM, .low = -1.5, .high = 1.5},
+         {0x58610b2fad67d1a7, 0x1b1cb974ba1fcd17, 0x2d49fe4769dbc244, 0x5610ab3a7607d92f,
+          0xf1472a47e6a48b3d, 0xcfca815b8c1cc2c5, 0x0b4de838fef7d755, 0x2663b84bb40b4005,
+          0x294dfaaf27640885, 0xbd309cb1cbc9b965, 0x714b502682d421e5, 0xf1472a47e6a48b3d}},
+        {{.kind = BHI_FILLER_UNIFORM, .low = -70000, .high = 1e10},
+         {0x4014bbbe864910f9, 0xadb447adc6280339, 0x3fcd40c198be2457, 0xb2e4e4ba43e9d1fe,
+          0x3fb59b158beed47e, 0xfd5747dbd9153e83, 0xf4cf547bf462e503, 0x1e8dda1b12c634e1,
+          0x71daed7578255291, 0xe51e39a86910cfe1, 0xe51e39a86910cfe1, 0xe974c3a146e5c9bc}},
+        {{.kind = BHI_FILLER_NORMAL, .low = 0, .high = 1},
+         {0x2a3adbe4b89b8d09, 0x9e6e6e1747a7a7c7, 0x531e14441f0b324a, 0xd8afb0802e2376dc,
+          0x5a88c91da29462f4, 0xb0c8d2cd6196b587, 0xb95a5d0ec3ffeafa, 0xe0410e4484980319,
+          0x26fb82dc7bd88492, 0xbf914b8589bd193d, 0x2158f3f92b687502, 0xbebf26b458691335}},
+        {{.kind = BHI_FILLER_NORMAL, .low = 3, .high = 1e5},
+         {0xb6363ee6a4a4a245, 0xcaabd1fbae2e23d4, 0xaa86c244b48514eb, 0x9cef9aa502fbe7a8,
+          0x3bb42a487aa902c3, 0x5069422a9a885ee1, 0x6fe19a1473b331dd, 0xb9a3c153ef3633f8,
+          0x222c639c36498b38, 0xdb493a524de09f4c, 0xd7e15f06e32e73c8, 0x9ef6994b52fb7ea5}},
+        {{.kind = BHI_FILLER_INTEGERS, .first = -3, .last = 6},
+         {0x60a8c5b0bd3d8d1c, 0x860b13c645758a75, 0xb32dda60684aeb09, 0x36a4401f71924758,
+          0xe8f4ea59882a5fe6, 0xe9bbbe305e4ff6d3, 0xfb281c993387d5cc, 0xabc24bd2c9804481,
+          0xdea77dec9d979c34, 0x9b6e1dfe82b7c9dd, 0x0e40706d9f548c44, 0xa9994baadae1b080}},
+        {{.kind = BHI_FILLER_INTEGERS, .first = -5000000000, .last = 70000000000},
+         {0x09fd0e65727cac79, 0xc70c841042f8b3a2, 0x1da5d1df1dd3fa31, 0x245473ce6fd51909,
+          0xff30c0ff99818189, 0x331a98b3334be5e1, 0x549516b7fa473961, 0x6c8756d14e229e35,
+          0x7b8bd0be202801d7, 0xea88694eebcaa8ad, 0xdb98b4526c7fa765, 0xb82c1002511f62b5}},
+        {{.kind = BHI_FILLER_INTEGERS, .first = INT64_MIN, .last = INT64_MAX},
+         {0x542e7d45627a9cf9, 0xc6616fca733bfdfe, 0x4a789b1e50778361, 0xcadc1b414fa1fb42,
+          0x629c5dd2275cabc2, 0x58607813a32388a7, 0x0a13ec0c04493327, 0xb3f7ab772f87b379,
+          0x1e528f5871e7a5f9, 0xf80d4a2f3ec44495, 0x06ca75dc616b93b1, 0xca99f68ee3c2e300}},
+        {{.kind = BHI_FILLER_BITS},
+         {0x1db1ffb2d12e013f, 0x5047735b72356aeb, 0x993196e272cb3f15, 0x6aa5495acc398198,
+          0x6aa5495acc398198, 0x1db1ffb2d12e013f, 0x1db1ffb2d12e013f, 0x5047735b72356aeb,
+          0x5047735b72356aeb, 0x993196e272cb3f15, 0x993196e272cb3f15, 0xb3b6d92e1c2aa31c}},
+        {{.kind = BHI_FILLER_NORMAL, .high = 1e6, .special = 0.25},
+         {0x41632eb4d35816d9, 0x17cb2bad018e08a7, 0x79192f10608156fa, 0x967b345c542aa65a,
+          0x427367a43505bbbc, 0x5b9f0762288399f3, 0xe1012af05e040223, 0xde54a6ce8859556e,
+          0x081f3a5e7dd45faa, 0x074aa0bc781b6862, 0x61b2b1c35208948e, 0xc685828fd7815e6f}},
+    };
+    static uint64_t got[COUNT];
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        for (size_t k = 0; k < BHI_DTYPE_COUNT; k++) {
+            bhi_filler_fill(&rows[i].filler, place, bhi_dtypes[k], COUNT, got);
+            const uint64_t hash =
+                hash_of((const uint8_t *)got, (size_t)COUNT * bhi_dtype_size(bhi_dtypes[k]));
+            if (hash != rows[i].hashes[k]) {
+                BHT_FAIL("row %zu, %s: 0x%016" PRIx64, i, bhi_dtype_name(bhi_dtypes[k]), hash);
+            }
+        }
+    }
+}
+
+TEST(noise_has_the_same_bytes_forever) {
+    static uint8_t got[100003];
+    bhi_filler_noise(place, got, sizeof got);
+    BHT_EQ(hash_of(got, sizeof got), 0x99a30f3c88f43e8e);
+}
+
+/* With instructions of some processors, and with those of all. */
+TEST(draws_are_alike_on_every_processor) {
+    static const uint64_t keys[] = {0, UINT64_MAX, 0x299f31d0a4093822};
+    static struct bhi_draws one, other;
+    uint32_t offsets[BHI_BLOCK];
+    for (uint32_t i = 0; i < BHI_BLOCK; i++) {
+        offsets[i] = i * 7 % BHI_BLOCK;
+    }
+    for (size_t i = 0; i < BHT_COUNT(keys); i++) {
+        const struct bhi_philox first = {{0xFFFFFE00u, (uint32_t)i, 0x80000001u, 7}};
+        bhi_draw(keys[i], first, offsets, BHI_BLOCK, &one);
+        bhi_draw_plainly(keys[i], first, offsets, BHI_BLOCK, &other);
+        BHT_MEM_EQ(&one, &other, sizeof one);
+        for (uint32_t k = 0; k < BHI_BLOCK; k++) {
+            struct bhi_philox counter = first;
+            counter.words[0] += offsets[k];
+            const struct bhi_philox bits = bhi_philox(keys[i], counter);
+            for (int word = 0; word < 4; word++) {
+                BHT_EQ(one.words[word][k], bits.words[word]);
+            }
+        }
+    }
 }
 
 /* Several threads fill a large array. */

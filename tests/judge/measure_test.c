@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "judge/data/filler.h"
+#include "judge/data/draw.h"
 
 /* A run on the device; the way to the worker and back; a batch of the empty kernel. */
 enum { RUN_NS = 150000, WAY_NS = 150000, BASE_NS = 300000, RUNS = 48 };

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "judge/data/filler.h"
+#include "judge/data/draw.h"
 
 enum { RUNS = 101, GROUPS = 8 };
 
