@@ -27,17 +27,40 @@ void bhi_content_leave(bh_buffer *buffer, void *room);
 
 /* Where the inputs of one run are. {0}: it makes buffers of its own for them. */
 struct bhi_inputs {
-    bh_buffer *buffer; /* NULL: the task has none */
+    bh_buffer *buffer; /* NULL: the task has none; borrowed */
     uint64_t begin;    /* of this run, in bytes */
 };
 
-/* Makes the buffer, in memory that the court's source makes and no contender's worker has: it gets
- * it with the submission. Run |i| reads the inputs of trials[i] at i * *out_stride. */
-bool bhi_inputs_make(const struct bhi_court *court, const struct bhi_trial *trials, size_t count,
-                     bh_buffer **out_buffer, uint64_t *out_stride,
-                     struct bhi_judge_outcome *outcome);
 /* Where array |index|, an input, begins in the buffer. */
 uint64_t bhi_inputs_offset(const struct bhi_inputs *inputs, const struct bhi_task *task,
                            const struct bhi_trial *trial, uint32_t index);
+
+/* What workers read that do not trust each other. */
+enum { BHI_MATERIAL_READERS = 4 };
+
+/* The inputs of some timed runs, which several workers read one after the other. */
+struct bhi_material {
+    const struct bhi_court *court;
+    size_t count;             /* of runs */
+    struct bhi_trial *trials; /* |count|; owned */
+    uint64_t stride;          /* from one run's inputs to the next one's, in bytes; 0: none */
+    void *content;            /* of what is in device memory: |count| strides; owned */
+    /* Owned. Of host memory the first, for all readers: what they are given to read alone they
+     * cannot write. A device's memory they could, so each reader has a copy. */
+    bh_buffer *buffers[BHI_MATERIAL_READERS];
+    bool written[BHI_MATERIAL_READERS]; /* of a device */
+};
+
+/* Makes the inputs of |count| runs, like those of |of|, but of the |seeds|; in memory that the court's
+ * source makes and no contender's worker has: it gets it with the submission. After a failure
+ * nothing is owned. */
+bool bhi_material_make(const struct bhi_court *court, const struct bhi_trial *of,
+                       const uint64_t *seeds, size_t count, struct bhi_material *out,
+                       struct bhi_judge_outcome *outcome);
+/* Where a reader finds the inputs of the first run. Readers with the same number trust each other. */
+bool bhi_material_give(struct bhi_material *material, uint32_t reader, struct bhi_inputs *out,
+                       struct bhi_judge_outcome *outcome);
+/* Takes {0}, too. */
+void bhi_material_free(struct bhi_material *material);
 
 #endif

@@ -16,10 +16,21 @@
 
 /* -- margins --------------------------------------------------------------------------------- */
 
+/* So many bytes of noise repeat: nobody knows them, and to make all of them would take longer than
+ * most kernels do. */
+enum { NOISE = 1 << 16 };
+
 void bhi_margins_fill(struct bhi_margins *margins, struct bhi_filler_place place, void *buffer,
                       uint64_t size) {
     uint8_t *bytes = buffer;
-    bhi_filler_noise(place, bytes, size + 2 * BHI_MARGIN);
+    const uint64_t all = size + 2 * BHI_MARGIN;
+    uint64_t done = all < NOISE ? all : NOISE;
+    bhi_filler_noise(place, bytes, done);
+    while (done < all) {
+        const uint64_t more = all - done < done ? all - done : done;
+        memcpy(bytes + done, bytes, more);
+        done += more;
+    }
     memcpy(margins->before, bytes, BHI_MARGIN);
     memcpy(margins->behind, bytes + BHI_MARGIN + size, BHI_MARGIN);
 }

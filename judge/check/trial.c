@@ -197,12 +197,12 @@ bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, 
 }
 
 static bool make_anew(const struct bhi_task_array *array, const struct bhi_trial_array *of,
-                      struct bhi_filler_place place, struct bhi_trial_array *out) {
-    *out = (struct bhi_trial_array){.form = of->form, .count = of->count};
+                      struct bhi_filler_place place, void *room, struct bhi_trial_array *out) {
+    *out = (struct bhi_trial_array){.form = of->form, .count = of->count, .lent = room};
     if (array->role == BHI_TASK_OUT) {
         return true;
     }
-    if (!(out->before = malloc(of->form.bytes))) {
+    if (!(out->before = room ? room : malloc(of->form.bytes))) {
         return false;
     }
     if (array->filler.kind == BHI_FILLER_FILE) {
@@ -214,13 +214,14 @@ static bool make_anew(const struct bhi_task_array *array, const struct bhi_trial
 }
 
 bool bhi_trial_anew(const struct bhi_task *task, const struct bhi_trial *of, uint64_t seed,
-                    struct bhi_trial *out) {
+                    void *const rooms[], struct bhi_trial *out) {
     *out = *of;
     out->timed = true;
     out->arrays = calloc(task->array_count, sizeof *out->arrays);
     for (uint32_t i = 0; out->arrays && i < task->array_count; i++) {
         const struct bhi_filler_place place = {.seed = seed, .array = i};
-        if (!make_anew(&task->arrays[i], &of->arrays[i], place, &out->arrays[i])) {
+        if (!make_anew(&task->arrays[i], &of->arrays[i], place, rooms ? rooms[i] : NULL,
+                       &out->arrays[i])) {
             bhi_trial_free(task, out);
         }
     }
@@ -229,7 +230,7 @@ bool bhi_trial_anew(const struct bhi_task *task, const struct bhi_trial *of, uin
 
 void bhi_trial_free(const struct bhi_task *task, struct bhi_trial *trial) {
     for (size_t k = 0; k < task->array_count && trial->arrays; k++) {
-        free(trial->arrays[k].before);
+        free(trial->arrays[k].lent ? NULL : trial->arrays[k].before);
         free(trial->arrays[k].expected);
     }
     free(trial->arrays);

@@ -12,7 +12,8 @@
 struct bhi_trial_array {
     struct bhi_array form;
     uint64_t count; /* elements */
-    void *before;   /* of IN and INOUT: the content at the beginning; owned */
+    void *before;   /* of IN and INOUT: the content at the beginning; owned, unless |lent| */
+    bool lent;
     void *expected; /* of INOUT and OUT; owned; NULL: not known yet */
 };
 
@@ -48,9 +49,10 @@ bool bhi_trial_is_lenient(const struct bhi_task *task, const struct bhi_trial *t
 /* Ends a trial: the list is shorter then. */
 void bhi_trials_drop(const struct bhi_task *task, struct bhi_trials *trials, size_t index);
 /* Makes a trial of the size of |of| whose generated inputs are those of |seed|; those of a file are
- * the same. Nothing is expected of it yet. Returns false if memory ran out. */
+ * the same. Nothing is expected of it yet. |rooms|: by the task's index, memory that the caller lends
+ * for what an array holds; NULL: the trial's own. Returns false if memory ran out. */
 bool bhi_trial_anew(const struct bhi_task *task, const struct bhi_trial *of, uint64_t seed,
-                    struct bhi_trial *out);
+                    void *const rooms[], struct bhi_trial *out);
 void bhi_trial_free(const struct bhi_task *task, struct bhi_trial *trial);
 void bhi_trials_free(const struct bhi_task *task, struct bhi_trials *trials);
 

@@ -187,6 +187,7 @@ static bool take_processor(struct bhi_timekeeper *timer, struct bhi_judge_outcom
     if (!bhi_stream_is_on_processor(timer->base.stream, &on_processor, outcome)) {
         return false;
     }
+    timer->on_processor = on_processor;
     if (on_processor && !timer->options.all_processors) {
         bhi_processor_choose(&timer->processor);
     }
@@ -276,6 +277,11 @@ static bool lengthen_batches(struct measuring *m) {
 
 /* -- the reference alone --------------------------------------------------------------------- */
 
+/* On a GPU, where memory takes long to make, all of it is kept. */
+static uint64_t kept_of(const struct bhi_timekeeper *timer, const struct bhi_trial *trial) {
+    return timer->on_processor ? 2 * trial->bytes : 0;
+}
+
 /* No worker of a candidate is alive. */
 static bool measure_alone(struct bhi_timekeeper *timer, const struct bhi_trial *trial,
                           struct bhi_judge_outcome *outcome) {
@@ -283,7 +289,8 @@ static bool measure_alone(struct bhi_timekeeper *timer, const struct bhi_trial *
                                   .contenders = {&timer->itself, &timer->reference},
                                   .base = &timer->base,
                                   .flush = timer->options.warm ? NULL : &timer->flush,
-                                  .trial = trial};
+                                  .trial = trial,
+                                  .keeps = kept_of(timer, trial)};
     return measure_reference(&race,
                              timer->options.timed_runs < ALONE ? timer->options.timed_runs : ALONE,
                              &timer->alone[trial->size], outcome);
@@ -495,6 +502,7 @@ static bool measure_size(struct bhi_timekeeper *timer, struct bhi_contender *can
                                   .base = &timer->base,
                                   .flush = timer->options.warm ? NULL : &timer->flush,
                                   .trial = trial,
+                                  .keeps = kept_of(timer, trial),
                                   .judgement = out};
     struct measuring m = {
         .timer = timer, .out = &out->timings[out->timing_count], .outcome = outcome};

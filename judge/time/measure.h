@@ -50,6 +50,7 @@ struct bhi_timekeeper {
     struct bhi_contender reference;
     struct bhi_contender itself; /* the reference with another worker, to be measured against */
     struct bhi_alone *alone;     /* of the reference; by the task's sizes; owned */
+    bool on_processor;           /* the driver runs kernels on processors */
     bool spreads; /* the driver runs kernels on processors, and has several of them */
     struct bhi_processor processor; /* the one that it has; by default, if it could have several */
     struct bhi_base base;

@@ -24,7 +24,8 @@ struct round {
     struct bhi_race *race;
     size_t count;
     bool with_base;
-    struct bhi_trial *trials;            /* |count|; owned */
+    struct bhi_material own;             /* unless it is a rehearsal */
+    struct bhi_material *material;       /* what it reads; borrowed */
     struct bhi_setup **laps[BHI_RACERS]; /* |count| each; owned */
     bh_command *commands;                /* |count|; owned */
     struct glimpse glimpses[BHI_RACERS];
@@ -39,17 +40,33 @@ static uint64_t draw(const struct bhi_race *race, uint32_t which) {
     return (uint64_t)bits.words[1] << 32 | bits.words[0];
 }
 
+/* A rehearsal reads what the one before read. */
+static bool make_material(struct round *round, struct bhi_judge_outcome *outcome) {
+    const struct bhi_race *race = round->race;
+    const bool rehearses = race->rehearsal && round->count == 1;
+    round->material = rehearses ? race->rehearsal : &round->own;
+    if (round->material->count) {
+        return true;
+    }
+    uint64_t *seeds = calloc(round->count, sizeof *seeds);
+    if (!seeds) {
+        return bhi_judge_outcome_memory(outcome);
+    }
+    for (size_t i = 0; i < round->count; i++) {
+        seeds[i] = draw(race, (uint32_t)i);
+    }
+    const bool good =
+        bhi_material_make(race->court, race->trial, seeds, round->count, round->material, outcome);
+    free(seeds);
+    return good;
+}
+
 static bool allocate(struct round *round, struct bhi_judge_outcome *outcome) {
-    bool good = (round->trials = calloc(round->count, sizeof *round->trials)) &&
-                (round->commands = calloc(round->count, sizeof *round->commands));
+    bool good = (round->commands = calloc(round->count, sizeof *round->commands));
     for (int i = 0; i < BHI_RACERS && good; i++) {
         good = (round->laps[i] = calloc(round->count, sizeof *round->laps[i]));
     }
-    for (size_t i = 0; i < round->count && good; i++) {
-        good = bhi_trial_anew(round->race->court->task, round->race->trial,
-                              draw(round->race, (uint32_t)i), &round->trials[i]);
-    }
-    return good || bhi_judge_outcome_memory(outcome);
+    return good ? make_material(round, outcome) : bhi_judge_outcome_memory(outcome);
 }
 
 static void release_laps(struct round *round, enum bhi_racer racer) {
@@ -64,11 +81,11 @@ static void release(struct round *round) {
         release_laps(round, i);
         free(round->laps[i]);
     }
-    for (size_t i = 0; i < round->count && round->trials; i++) {
-        bhi_trial_free(round->race->court->task, &round->trials[i]);
-    }
-    free(round->trials);
+    bhi_material_free(&round->own);
     free(round->commands);
+    if (round->race->keeps) {
+        (void)!bh_context_trim(round->race->court->context, round->race->keeps, NULL);
+    }
 }
 
 static bool takes_part(const struct round *round, enum bhi_racer racer) {
@@ -82,14 +99,14 @@ static bool make_laps(struct round *round, enum bhi_racer racer, bh_stream *stre
     struct bhi_contender *contender = race->contenders[is_base ? BHI_RACER_CANDIDATE : racer];
     const struct bhi_program program = bhi_contender_program(contender);
     struct bhi_inputs inputs;
-    uint64_t stride;
+    /* No candidate can reach the worker of the empty kernel, or the reference's. */
     bool good =
-        bhi_inputs_make(race->court, round->trials, round->count, &inputs.buffer, &stride, outcome);
+        bhi_material_give(round->material, is_base ? BHI_RACER_REFERENCE : racer, &inputs, outcome);
     for (size_t i = 0; i < round->count && good; i++) {
         struct bhi_setup **lap = &round->laps[racer][i];
-        inputs.begin = i * stride;
-        good =
-            bhi_setup_make(race->court, stream, &program, &round->trials[i], &inputs, lap, outcome);
+        inputs.begin = i * round->material->stride;
+        good = bhi_setup_make(race->court, stream, &program, &round->material->trials[i], &inputs,
+                              lap, outcome);
         if (good) {
             round->commands[i] = *bhi_setup_command(*lap);
         }
@@ -97,7 +114,6 @@ static bool make_laps(struct round *round, enum bhi_racer racer, bh_stream *stre
             good && (!is_base || bhi_base_command(race->base, race->court, bhi_setup_command(*lap),
                                                   &round->commands[i], outcome));
     }
-    bh_buffer_release(inputs.buffer);
     return good;
 }
 
@@ -201,22 +217,26 @@ static bool check(struct round *round, struct bhi_judge_outcome *outcome) {
     struct bhi_race *race = round->race;
     const struct bhi_task *task = race->court->task;
     const size_t which = draw(race, UINT32_MAX) % round->count;
-    struct bhi_trial *trial = &round->trials[which];
+    struct bhi_trial *trial = &round->material->trials[which];
     struct bhi_launched expected, got;
     race->running = BHI_RACER_REFERENCE;
     if (!bhi_setup_take(round->laps[BHI_RACER_REFERENCE][which], &expected, outcome)) {
         return false;
     }
     for (uint32_t i = 0; i < task->array_count; i++) {
-        trial->arrays[i].expected = expected.outputs[i]; /* which is owned by the trial now */
+        trial->arrays[i].expected = expected.outputs[i];
     }
     race->running = BHI_RACER_CANDIDATE;
-    if (!bhi_setup_take(round->laps[BHI_RACER_CANDIDATE][which], &got, outcome)) {
-        return false;
+    const bool good = bhi_setup_take(round->laps[BHI_RACER_CANDIDATE][which], &got, outcome);
+    if (good) {
+        race->wrong = !bhi_candidate_check(task, trial, race->trial, &got, race->judgement);
+        bhi_launched_free(&got);
     }
-    race->wrong = !bhi_candidate_check(task, trial, race->trial, &got, race->judgement);
-    bhi_launched_free(&got);
-    return !race->wrong;
+    for (uint32_t i = 0; i < task->array_count; i++) {
+        trial->arrays[i].expected = NULL; /* a rehearsal has other outputs next time */
+    }
+    bhi_launched_free(&expected);
+    return good && !race->wrong;
 }
 
 /* A wrong output may be one that is not there yet: it has some time to change, and then the verdict

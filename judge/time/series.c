@@ -32,10 +32,18 @@ static size_t groups_of(size_t count) {
     return groups < BHI_RATIO_GROUPS_MOST ? groups : BHI_RATIO_GROUPS_MOST;
 }
 
+/* Takes rounds that do not count, or, with |rehearse| false, those that do. */
+static void rehearse(struct bhi_series *series, bool rehearse) {
+    series->race.rehearsal = rehearse ? &series->rehearsal : NULL;
+}
+
 /* The reference's worker, which runs nothing else, says whether the device has a clock. */
 static bool run_first(struct bhi_series *series) {
     struct bhi_clocked clocked[BHI_RACERS] = {{0}};
-    if (!bhi_round_run(&series->race, 1, true, 1, clocked, series->outcome)) {
+    rehearse(series, true);
+    const bool good = bhi_round_run(&series->race, 1, true, 1, clocked, series->outcome);
+    rehearse(series, false);
+    if (!good) {
         return false;
     }
     series->device = clocked[BHI_RACER_REFERENCE].device_ns > 0;
@@ -66,6 +74,7 @@ void bhi_series_free(struct bhi_series *series) {
         free(series->times[i]);
         free(series->hosts[i]);
     }
+    bhi_material_free(&series->rehearsal);
 }
 
 uint64_t bhi_seen_ns(const struct bhi_clocked *clocked) {
@@ -114,7 +123,10 @@ static bool take_some(struct bhi_series *series, size_t begin, size_t end) {
 }
 
 bool bhi_series_warm(struct bhi_series *series, size_t count) {
-    return take_some(series, 0, count);
+    rehearse(series, true);
+    const bool good = take_some(series, 0, count);
+    rehearse(series, false);
+    return good;
 }
 
 bool bhi_series_renew_one(struct bhi_series *series, enum bhi_racer racer) {
@@ -134,9 +146,11 @@ bool bhi_series_renew(struct bhi_series *series, size_t group) {
     }
     bool good = run_first(series);
     const int rounds = series->device ? SETTLE : 1; /* a batch is many runs */
+    rehearse(series, true);
     for (int i = 0; i < rounds && good; i++) {
         good = take_one(series, begin);
     }
+    rehearse(series, false);
     return good;
 }
 

@@ -20,6 +20,7 @@ struct bhi_series {
     size_t batch;                      /* runs in a batch, at most */
     bool device;                       /* the workers claim times of the device */
     bool unclaimed;                    /* the candidate's does not, and the reference's does */
+    struct bhi_material rehearsal;     /* what rounds read that do not count */
     struct bhi_judge_outcome *outcome; /* borrowed */
 };
 

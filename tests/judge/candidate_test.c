@@ -264,8 +264,8 @@ TEST(each_seed_has_inputs_of_its_own) {
             BHT_NE(memcmp(input(&trials.list[i], A), input(&trials.list[k], A), BYTES), 0);
         }
     }
-    BHT_TRUE(bhi_trial_anew(&from, &trials.list[0], 8, &one));
-    BHT_TRUE(bhi_trial_anew(&from, &trials.list[0], 9, &other));
+    BHT_TRUE(bhi_trial_anew(&from, &trials.list[0], 8, NULL, &one));
+    BHT_TRUE(bhi_trial_anew(&from, &trials.list[0], 9, NULL, &other));
     BHT_TRUE(one.timed && !trials.list[0].timed);
     BHT_TRUE(!one.arrays[OUT].before && !one.arrays[OUT].expected);
     BHT_EQ(one.arrays[OUT].form.bytes, 1);

@@ -239,6 +239,40 @@ TEST(what_streams_are_asked_for) {
     close_court();
 }
 
+/* What several workers read: a device's memory any of them could write, so each has its own. */
+TEST(readers_of_a_device_do_not_share) {
+    enum { RUNS = 2 };
+    static const uint64_t seeds[RUNS] = {8, 9};
+    open_court(text);
+    for (int i = 0; i < 2; i++) {
+        struct bhi_material material;
+        struct bhi_inputs inputs[BHI_MATERIAL_READERS + 1];
+        on_device = i;
+        court.source = (bh_stream *)(void *)&court;
+        BHT_TRUE(bhi_material_make(&court, court.trials.list, seeds, RUNS, &material, &outcome));
+        for (uint32_t k = 0; k <= BHI_MATERIAL_READERS; k++) { /* one of them reads again */
+            BHT_TRUE(bhi_material_give(&material, k % BHI_MATERIAL_READERS, &inputs[k], &outcome));
+            BHT_EQ(inputs[k].buffer == inputs[0].buffer,
+                   !on_device || k % BHI_MATERIAL_READERS == 0);
+            for (size_t run = 0; run < RUNS; run++) {
+                const uint64_t at = run * material.stride;
+                const struct bhi_trial *trial = &material.trials[run];
+                BHT_MEM_EQ(inputs[k].buffer->bytes + at +
+                               bhi_inputs_offset(&inputs[k], &task, trial, 0),
+                           trial->arrays[0].before, 3);
+                BHT_TRUE(trial->timed && !trial->arrays[1].lent && trial->arrays[1].before);
+            }
+        }
+        BHT_NE(memcmp(material.trials[0].arrays[0].before, material.trials[1].arrays[0].before, 3),
+               0);
+        bhi_material_free(&material);
+        BHT_EQ(script_objects, 0);
+    }
+    court.source = NULL;
+    on_device = false;
+    close_court();
+}
+
 /* Whatever fails: nothing is known, or all is well; nobody is called wrong. */
 static void run_both(long at) {
     const bool judges = task.reference == BHI_REFERENCE_KERNEL;

@@ -47,6 +47,25 @@ TEST(the_output_is_noise) {
     BHT_NE(memcmp(first, buffer + BHI_MARGIN, SIZE), 0);
 }
 
+/* Noise repeats, but it is everywhere. */
+TEST(a_large_output_is_noise_to_its_end) {
+    enum { LARGE = 300001, PIECE = 1 << 12 };
+    static uint8_t large[LARGE + 2 * BHI_MARGIN];
+    int64_t offset = 0;
+    bhi_margins_fill(&margins, place, large, LARGE);
+    for (size_t i = 0; i + PIECE <= sizeof large; i += PIECE) {
+        int zeros = 0;
+        for (size_t k = 0; k < PIECE; k++) {
+            zeros += large[i + k] == 0;
+        }
+        BHT_LT(zeros, 64); /* 16 are to be expected */
+    }
+    BHT_TRUE(!bhi_margins_find(&margins, large, LARGE, &offset));
+    large[sizeof large - 1] ^= 1;
+    BHT_TRUE(bhi_margins_find(&margins, large, LARGE, &offset));
+    BHT_EQ(offset, LARGE + BHI_MARGIN - 1);
+}
+
 /* -- a run's buffers ------------------------------------------------------------------------------
  * Nothing runs: its buffers are memory of this process (--wrap).
  */

@@ -4,6 +4,7 @@
 
 #include "harness.h"
 
+#include <bulkhead/stats.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -116,6 +117,7 @@ static struct {
     pid_t seen[256];
     size_t count;
     uint64_t deadline_ns; /* of the stream that was made last */
+    size_t counting;      /* single rounds that count */
 } look;
 
 BHT_WRAP(bh_status, bh_stream_create, bh_context *context, const bh_stream_options *options,
@@ -175,6 +177,8 @@ BHT_WRAP(bool, bhi_round_run, struct bhi_race *race, size_t count, bool with_bas
     for (int i = 0; i < BHI_RACERS; i++) {
         out[i] = (struct bhi_clocked){.host_ns = 100000 + 200000 * count, .device_ns = 200000};
     }
+    look.counting += count == 1 && !race->rehearsal;
+    BHT_TRUE(count == 1 || !race->rehearsal); /* batches count */
     race->rounds++;
     return true;
 }
@@ -214,7 +218,7 @@ static void begin(bool all_processors, const cpu_set_t *expected) {
     if (expected) {
         look.expected = *expected;
     }
-    look.count = 0;
+    look.count = look.counting = 0;
     if (!bhi_timekeeper_open(&court, &options, &timer, &outcome)) {
         BHT_FAIL("%s", outcome.message);
     }
@@ -226,8 +230,10 @@ static void begin(bool all_processors, const cpu_set_t *expected) {
     BHT_EQ(look.count, 4);
 }
 
-/* Runs the reference beside itself. */
-static void run_rounds(size_t count, struct bhi_flush *flush,
+static uint64_t keeps; /* of memory, between rounds */
+
+/* Runs the reference beside itself. |rehearsal|: what all of the rounds read; NULL: they count. */
+static void run_rounds(size_t count, struct bhi_flush *flush, struct bhi_material *rehearsal,
                        struct bhi_clocked clocked[BHI_RACERS]) {
     bh_judgement itself = {.verdict = BH_JUDGE_CORRECT};
     struct bhi_race race = {.court = &court,
@@ -235,7 +241,9 @@ static void run_rounds(size_t count, struct bhi_flush *flush,
                             .base = &timer.base,
                             .flush = flush,
                             .trial = bhi_timed_trial(&court, 0),
-                            .judgement = &itself};
+                            .judgement = &itself,
+                            .keeps = keeps,
+                            .rehearsal = rehearsal};
     for (size_t i = 0; i < count; i++) {
         if (!__real_bhi_round_run(&race, 1, true, 1, clocked, &outcome)) {
             BHT_FAIL("%s", outcome.message);
@@ -246,7 +254,7 @@ static void run_rounds(size_t count, struct bhi_flush *flush,
 /* What a worker worked is known if all have one processor. */
 static void expect_work(bool known) {
     struct bhi_clocked clocked[BHI_RACERS] = {{0}};
-    run_rounds(2, NULL, clocked); /* with the first run workers get their kernels */
+    run_rounds(2, NULL, NULL, clocked); /* with the first run workers get their kernels */
     const enum bhi_racer racers[] = {BHI_RACER_CANDIDATE, BHI_RACER_REFERENCE, BHI_RACER_BASE};
     for (size_t i = 0; i < BHT_COUNT(racers); i++) {
         BHT_TRUE(clocked[racers[i]].host_ns > 0);
@@ -264,6 +272,8 @@ static struct {
     bool seen_too_early; /* a worker had a buffer that was not submitted yet */
     size_t seen;         /* buffers that workers had when their submissions had ended */
     long work_ns;
+    float inputs[64]; /* the first element of each, */
+    size_t runs;      /* of so many */
 } spied;
 
 BHT_WRAP(int, clock_getcpuclockid, pid_t pid, clockid_t *out_clock) {
@@ -301,13 +311,18 @@ static bool find_mapped(pid_t pid, uint64_t address, unsigned long *inode) {
 }
 
 /* The first buffer of a dispatch is X, its input. */
-static bool worker_has_input(bh_stream *stream, const bh_command *command) {
-    const pid_t pid = bh_stream_worker_pid(stream);
-    unsigned long inode = 0;
+static void *input_of(const bh_command *command) {
     bh_detail why = {0};
     void *at;
     BHT_EQ(bh_buffer_map(command->dispatch.bindings[0].buffer, BH_MAP_READ, BH_FOREVER, &at, &why),
            BH_OK);
+    return at;
+}
+
+static bool worker_has_input(bh_stream *stream, const bh_command *command) {
+    const pid_t pid = bh_stream_worker_pid(stream);
+    unsigned long inode = 0;
+    void *const at = input_of(command);
     BHT_TRUE(find_mapped(getpid(), (uint64_t)(uintptr_t)at, &inode));
     return pid > 0 && find_mapped(pid, 0, &inode);
 }
@@ -320,6 +335,9 @@ BHT_WRAP(bool, bhi_court_submit, bh_stream *stream, const bh_command *commands, 
     /* The empty kernel's worker is the judge's own. */
     spied.seen_too_early |=
         dispatch && stream != timer.base.stream && worker_has_input(stream, commands);
+    if (dispatch && spied.runs < BHT_COUNT(spied.inputs)) {
+        memcpy(&spied.inputs[spied.runs++], input_of(commands), sizeof spied.inputs[0]);
+    }
     const bool good = __real_bhi_court_submit(stream, commands, count, out, outcome_);
     spied.seen += dispatch && worker_has_input(stream, commands);
     return good;
@@ -346,6 +364,7 @@ TEST(runs_are_timed_on_one_processor) {
     /* The reference against itself, and beside the candidate, in five groups each. */
     BHT_TRUE(look.count >= 2 + 2 * 5 + 2 * 5);
     BHT_EQ(look.deadline_ns, 7000000000u * (uint64_t)CPU_COUNT(&before));
+    BHT_EQ(look.counting, 5 + 5); /* of the warm-up and of fresh workers none does */
     const bh_judgement *of = &candidate.judgement;
     BHT_STR_EQ(of->message, "");
     BHT_EQ(of->timing_count, 1);
@@ -369,10 +388,53 @@ TEST(a_worker_has_its_inputs_no_sooner_than_its_submission) {
     struct bhi_clocked clocked[BHI_RACERS];
     begin(false, NULL);
     spied.on = true;
-    run_rounds(3, &timer.flush, clocked);
+    run_rounds(3, &timer.flush, NULL, clocked);
     spied.on = false;
     BHT_TRUE(!spied.seen_too_early);
     BHT_EQ(spied.seen, 3u * 3u);
+    end();
+}
+
+/* All who take part in a round read the same, which nobody has seen; unless it does not count. */
+TEST(only_rounds_that_do_not_count_read_what_was_read_before) {
+    enum { ROUNDS = 3, RACERS = 3 };
+    struct bhi_clocked clocked[BHI_RACERS];
+    struct bhi_material rehearsal = {.count = 0};
+    begin(false, NULL);
+    for (int rehearses = 0; rehearses < 2; rehearses++) {
+        spied.on = true;
+        spied.runs = 0;
+        run_rounds(ROUNDS, NULL, rehearses ? &rehearsal : NULL, clocked);
+        spied.on = false;
+        BHT_EQ(spied.runs, ROUNDS * RACERS);
+        for (size_t i = 0; i < spied.runs; i++) {
+            for (size_t k = 0; k < i; k++) {
+                const bool same_round = i / RACERS == k / RACERS;
+                BHT_EQ(spied.inputs[i] == spied.inputs[k], same_round || rehearses);
+            }
+        }
+    }
+    bhi_material_free(&rehearsal);
+    end();
+}
+
+static uint64_t pool_bytes(void) {
+    bh_stats stats = {.struct_size = sizeof stats};
+    bh_detail why = {0};
+    BHT_EQ(bh_context_stats(court.context, &stats, NULL, 0, NULL, &why), BH_OK);
+    return stats.pool_bytes;
+}
+
+/* No living worker may get what another one has had, so most of it is of no use. */
+TEST(memory_of_rounds_does_not_pile_up) {
+    struct bhi_clocked clocked[BHI_RACERS];
+    begin(false, NULL);
+    run_rounds(3, NULL, NULL, clocked);
+    const uint64_t all = pool_bytes();
+    keeps = all / 2;
+    run_rounds(3, NULL, NULL, clocked);
+    BHT_LE(pool_bytes(), keeps);
+    keeps = 0;
     end();
 }
 
@@ -380,7 +442,7 @@ TEST(work_before_a_submission_counts_as_its_own) {
     struct bhi_clocked clocked[BHI_RACERS];
     begin(false, NULL);
     spied.on = true;
-    run_rounds(2, &timer.flush, clocked);
+    run_rounds(2, &timer.flush, NULL, clocked);
     spied.on = false;
     BHT_GE(clocked[BHI_RACER_CANDIDATE].work_ns, 1010);
     BHT_GE(clocked[BHI_RACER_REFERENCE].work_ns, 1010);
