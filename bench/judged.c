@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "vulkan_device.h"
 
-enum { FLOATS = 4096, BYTES = FLOATS * 4, LOCAL = 64, MOST_ROUNDS = 1000, BINDINGS = 3 };
+enum { FLOATS = 4096, MOST_FLOATS = 1 << 22, LOCAL = 64, MOST_ROUNDS = 1000, BINDINGS = 3 };
 
 static const uint32_t CODE[] =
 #include "judged.inc"
@@ -18,7 +19,7 @@ static const uint32_t CODE[] =
 static const struct bench_code KERNEL = {"judged", CODE, sizeof CODE};
 
 struct settings {
-    unsigned rounds, runs, iterations;
+    unsigned rounds, runs, iterations, floats;
     struct bench_options device;
 };
 
@@ -45,7 +46,7 @@ static void fill(struct by_hand *side, VkCommandBuffer commands, uint32_t iterat
 }
 
 /* Timestamps where the worker has them: both at the bottom of the pipe. */
-static void record(struct by_hand *side) {
+static void record(struct by_hand *side, unsigned floats) {
     VkDescriptorPool pool; /* goes with the process */
     const VkDescriptorSet set =
         bench_set_make(&side->device, &side->pipeline, side->memory, BINDINGS, &pool);
@@ -55,7 +56,7 @@ static void record(struct by_hand *side) {
     vkCmdBindDescriptorSets(side->commands, VK_PIPELINE_BIND_POINT_COMPUTE, side->pipeline.layout,
                             0, 1, &set, 0, NULL);
     vkCmdWriteTimestamp(side->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, side->queries, 0);
-    vkCmdDispatch(side->commands, FLOATS / LOCAL, 1, 1);
+    vkCmdDispatch(side->commands, (floats + LOCAL - 1) / LOCAL, 1, 1);
     vkCmdWriteTimestamp(side->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, side->queries, 1);
     BENCH_VK(vkEndCommandBuffer(side->commands));
 }
@@ -68,7 +69,8 @@ static void open_by_hand(struct by_hand *side, const struct settings *settings,
     side->period_ns = (double)properties.limits.timestampPeriod;
     bench_pipeline_make(&side->device, &KERNEL, BINDINGS, 0, &side->pipeline);
     for (int i = 0; i < BINDINGS; i++) {
-        bench_memory_make(&side->device, i == 1 ? sizeof settings->iterations : BYTES, true,
+        bench_memory_make(&side->device,
+                          i == 1 ? sizeof settings->iterations : 4ull * settings->floats, true,
                           &side->memory[i]);
     }
     const VkQueryPoolCreateInfo queries = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
@@ -79,7 +81,7 @@ static void open_by_hand(struct by_hand *side, const struct settings *settings,
     side->commands = bench_commands_make(&side->device, pool);
     side->fence = bench_fence_make(&side->device);
     fill(side, bench_commands_make(&side->device, pool), settings->iterations);
-    record(side);
+    record(side, settings->floats);
 }
 
 static uint64_t run_by_hand(const struct by_hand *side) {
@@ -119,12 +121,12 @@ static bh_judge *open_judge(const struct settings *settings, char path[]) {
     bh_judge *judge;
     write_kernel(path);
     snprintf(text, sizeof text,
-             "{\"sizes\": [{\"n\": %d}], \"groups\": [\"ceildiv(n, local_x)\"],"
+             "{\"sizes\": [{\"n\": %u}], \"groups\": [\"ceildiv(n, local_x)\"],"
              " \"in\": {\"0\": {\"dtype\": \"f32\", \"shape\": [\"n\"], \"fill\": \"uniform\"},"
              " \"1\": {\"dtype\": \"u32\", \"shape\": [1], \"fill\": {\"integers\": [%u, %u]}}},"
              " \"out\": {\"2\": {\"dtype\": \"f32\", \"shape\": [\"n\"]}},"
              " \"reference\": {\"kernel\": \"%s\"}}",
-             FLOATS, settings->iterations, settings->iterations, path);
+             settings->floats, settings->iterations, settings->iterations, path);
     options.task_text = text;
     options.device = settings->device.device;
     options.timed = options.warm = options.guard_cost = true;
@@ -135,17 +137,29 @@ static bh_judge *open_judge(const struct settings *settings, char path[]) {
     return judge;
 }
 
-/* One judgement: the medians of the kernel as it is, and with the guard. */
-static void round_judged(bh_judge *judge, uint64_t *out_trusted, uint64_t *out_guarded) {
+/* The processor time of this process; workers are others. */
+static uint64_t own_ns(void) {
+    struct rusage usage;
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return ((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) * 1000000000u +
+           ((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000u;
+}
+
+/* One judgement: the medians of the kernel as it is, and with the guard; and the judge's own
+ * processor time. */
+static void round_judged(bh_judge *judge, uint64_t *out_trusted, uint64_t *out_guarded,
+                         uint64_t *out_own) {
     const bh_judge_candidate candidate = {
         .struct_size = sizeof candidate, .name = "judged.spv", .code = CODE, .size = sizeof CODE};
     bh_judgement judgement = {.struct_size = sizeof judgement};
+    const uint64_t before = own_ns();
     BENCH_MUST(bh_judge_run(judge, &candidate, &judgement, &bench_why));
     const bh_judge_timing *timing = &judgement.timings[0];
     if (!judgement.timing_count || !timing->device || timing->guard_ratio <= 0) {
         bench_die("%s: %s: there are no times of the device",
                   bh_judge_verdict_name(judgement.verdict, judgement.status), judgement.message);
     }
+    *out_own = own_ns() - before;
     *out_guarded = (uint64_t)timing->median_ns;
     *out_trusted = (uint64_t)(timing->median_ns / timing->guard_ratio);
 }
@@ -166,7 +180,8 @@ static void say(const char *what, const uint64_t *of, const uint64_t *by_hand, u
 }
 
 static void measure(const struct settings *settings, const struct bench_machine *machine) {
-    static uint64_t hand[MOST_ROUNDS], trusted[MOST_ROUNDS], guarded[MOST_ROUNDS];
+    static uint64_t hand[MOST_ROUNDS], trusted[MOST_ROUNDS], guarded[MOST_ROUNDS], own[MOST_ROUNDS];
+    struct rusage usage;
     struct by_hand side = {.fence = VK_NULL_HANDLE};
     struct bench_machine unused;
     open_by_hand(&side, settings, &unused);
@@ -174,26 +189,33 @@ static void measure(const struct settings *settings, const struct bench_machine 
     bh_judge *judge = open_judge(settings, path);
     for (unsigned i = 0; i < settings->rounds; i++) {
         hand[i] = round_by_hand(&side, settings->runs);
-        round_judged(judge, &trusted[i], &guarded[i]);
+        round_judged(judge, &trusted[i], &guarded[i], &own[i]);
     }
     bh_judge_destroy(judge);
     unlink(path);
     bench_device_close(&side.device);
-    printf("device: %s\n%u rounds of %u runs each, %u iterations; medians of the rounds' medians\n",
-           machine->device, settings->rounds, settings->runs, settings->iterations);
+    (void)getrusage(RUSAGE_SELF, &usage);
+    printf(
+        "device: %s\n%u rounds of %u runs each, %u iterations, %u floats; medians of the rounds' "
+        "medians\n",
+        machine->device, settings->rounds, settings->runs, settings->iterations, settings->floats);
     say("in-process, by hand", hand, hand, settings->rounds);
     say("judged, without the guard", trusted, hand, settings->rounds);
     say("judged, guarded", guarded, hand, settings->rounds);
+    printf("the judge itself %24.3f ms of processor time a judgement; at most %ld MiB of memory\n",
+           (double)bench_quantile(own, settings->rounds, 500) / 1e6, usage.ru_maxrss >> 10);
 }
 
 static const char usage[] =
-    "Usage: bench-judged [--quick] [--rounds N] [--runs N] [--iterations N] [--device SELECTOR]\n"
+    "Usage: bench-judged [--quick] [--rounds N] [--runs N] [--iterations N] [--floats N]\n"
+    "                    [--device SELECTOR]\n"
     "What bulkhead judge says that a kernel takes, against the same kernel in this process, timed\n"
     "with timestamp queries. Ratios mean something on a quiet machine only.\n"
     "  --quick        2 rounds of 5 runs: shows that it works\n"
     "  --rounds       rounds of both in turn; 10\n"
     "  --runs         runs in a round; 50\n"
     "  --iterations   how long the kernel is; 1000 on a processor, 100000 on others (2.5 ms)\n"
+    "  --floats       how many elements it computes; 4096\n"
     "  --device       as bulkhead devices shows it\n";
 
 int main(int argc, char **argv) {
@@ -205,10 +227,12 @@ int main(int argc, char **argv) {
         {"--rounds", .number = &settings.rounds, .least = 1, .most = MOST_ROUNDS},
         {"--runs", .number = &settings.runs, .least = 5, .most = 100000},
         {"--iterations", .number = &settings.iterations, .least = 1, .most = 100000000},
+        {"--floats", .number = &settings.floats, .least = LOCAL, .most = MOST_FLOATS},
         {"--device", .text = &settings.device.device},
         {0}};
     bench_parse(argc, argv, options, usage);
     settings.rounds = settings.rounds ? settings.rounds : quick ? 2 : 10;
+    settings.floats = settings.floats ? settings.floats : FLOATS;
     settings.runs = settings.runs ? settings.runs : quick ? 5 : 50;
     bench_bulkhead_choose(&settings.device, &machine);
     if (!settings.iterations) {
