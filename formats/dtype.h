@@ -58,13 +58,13 @@ static inline uint16_t bhi_f16_from_double(double value) {
     /* The power of two below it, but at least 2^-14: the numbers below that are as far from each
      * other as those above. */
     const uint64_t below = bits & UINT64_C(0x7FF0000000000000);
-    const uint64_t power = below < least ? least : below;
-    /* Of the sum the addition keeps 10 bits below |power|, in its lowest bits. */
-    const uint64_t unit_bits = power + (UINT64_C(42) << 52);
+    const uint64_t scale = below < least ? least : below;
+    /* Of the sum the addition keeps 10 bits below |scale|, in its lowest bits. */
+    const uint64_t unit_bits = scale + (UINT64_C(42) << 52);
     memcpy(&unit, &unit_bits, sizeof unit);
     const double sum = unit + magnitude;
     memcpy(&sum_bits, &sum, sizeof sum_bits);
-    const uint64_t rounded = ((power - least) >> 42) + (sum_bits - unit_bits);
+    const uint64_t rounded = ((scale - least) >> 42) + (sum_bits - unit_bits);
     const uint16_t finite =
         magnitude < 65520 ? (uint16_t)rounded : 0x7C00; /* 65504 is the largest */
     return upper | (magnitude != magnitude ? 0x7E00 : finite);

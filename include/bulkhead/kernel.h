@@ -36,9 +36,9 @@ typedef struct bh_kernel_options {
                               identity. All 0 for SPIR-V, whose module says it */
     uint32_t shared_bytes; /* of an image: bytes of dynamic shared memory of a block, likewise */
     uint32_t shared_noise; /* of SPIR-V: not 0: the guard fills workgroup memory with large numbers
-                              that it draws from this, so that a kernel that reads it before it
-                              writes it is noticed. 0 (default): with zeros. Not with |trusted|. Part
-                              of the kernel's identity */
+                              drawn from this, so that a kernel that reads it before it writes it
+                              is noticed. 0 (default): with zeros. Not with |trusted|. Part of the
+                              kernel's identity */
 } bh_kernel_options;
 
 /* Creates a kernel from a SPIR-V module, which is copied. |code_size| is a multiple of 4 from 20

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "judge/check/launch.h"
 #include "judge/check/trial.h"
+#include "judge/data/draw.h"
 #include "judge/data/error.h"
 
 /* How often a candidate is tried whose worker may have ended because of others. */

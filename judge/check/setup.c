@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/dtype.h"
+#include "judge/data/draw.h"
 #include "request/fill.h"
 #include "request/missing.h"
 #include "request/names.h"

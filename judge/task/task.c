@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "judge/data/draw.h"
 
 static void free_file(struct bhi_task_file *file) {
     free(file->path);
