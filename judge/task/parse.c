@@ -514,10 +514,15 @@ static void span_sizes(struct bhi_task *task) {
     }
 }
 
+/* How many there may be, beside those that are written. */
+static size_t hidden_room(const struct bhi_task *task) {
+    const size_t room = BHI_TASK_SIZES - task->size_count;
+    return room < BHI_TASK_HIDDEN_SIZES ? room : BHI_TASK_HIDDEN_SIZES;
+}
+
 static bool take_hidden_count(struct parser *parser, const json_t *value) {
     const json_int_t count = json_integer_value(value);
-    const size_t room = BHI_TASK_SIZES - parser->task->size_count;
-    const size_t most = room < BHI_TASK_HIDDEN_SIZES ? room : BHI_TASK_HIDDEN_SIZES;
+    const size_t most = hidden_room(parser->task);
     if (!json_is_integer(value) || count < 1 || (size_t)count > most) {
         return refuse(parser, "it must be from 1 to %zu, or an object with a range for each name",
                       most);
@@ -546,7 +551,7 @@ static bool take_hidden_ranges(struct parser *parser, const json_t *object) {
     struct bhi_task *task = parser->task;
     const char *name;
     json_t *value;
-    task->hidden_count = 3;
+    task->hidden_count = hidden_room(task) < 3 ? hidden_room(task) : 3;
     json_object_foreach((json_t *)object, name, value) {
         size_t k = 0;
         while (k < task->parameter_count && strcmp(task->parameters[k], name) != 0) {
@@ -576,6 +581,9 @@ static bool take_hidden_sizes(struct parser *parser) {
     enter(parser, "hidden_sizes");
     if (!task->parameter_count) {
         return refuse(parser, "the sizes have no names");
+    }
+    if (!hidden_room(task)) {
+        return refuse(parser, "there are %d sizes already", BHI_TASK_SIZES);
     }
     span_sizes(task);
     return (json_is_object(value) ? take_hidden_ranges(parser, value)

@@ -537,6 +537,40 @@ TEST(hidden_sizes_for_which_nothing_can_be_computed_are_refused) {
                 "t.json:1: \"hidden_sizes\": the sizes have no names");
 }
 
+/* Each name and each size is drawn for itself. */
+TEST(hidden_sizes_are_not_alike) {
+    parse(with_hidden("{`n`: [2, 200000, 2], `m`: [2, 200000, 2], `count`: 5}"));
+    BHT_TRUE(bhi_task_draw_sizes(&task, 7, &complaint));
+    BHT_EQ(task.size_count, 8);
+    for (size_t i = 3; i < 8; i++) {
+        BHT_NE(task.sizes[i].values[0], task.sizes[i].values[1]);
+        for (size_t k = 3; k < i; k++) {
+            BHT_NE(task.sizes[i].values[0], task.sizes[k].values[0]);
+        }
+    }
+}
+
+/* With ranges, and without a count there are three, or as many as there is room for. */
+TEST(hidden_sizes_have_the_room_that_is_left) {
+    for (size_t written = BHI_TASK_SIZES - 4; written <= BHI_TASK_SIZES; written++) {
+        const size_t room = BHI_TASK_SIZES - written;
+        char text[2048] = "{`sizes`: [{`n`: 1}";
+        for (size_t i = 1; i < written; i++) {
+            strcat(text, ", {`n`: 2}");
+        }
+        strcat(text,
+               "], `hidden_sizes`: {`n`: [1, 5]}, `out`: {`Y`: {`dtype`: `u8`, `shape`: [`n`]}},"
+               " `groups`: [1], `reference`: {`kernel`: `r`}}");
+        if (!room) {
+            refuse_text(bht_quoted(text), "t.json:1: \"hidden_sizes\": there are 64 sizes already");
+            continue;
+        }
+        parse(bht_quoted(text));
+        BHT_TRUE(bhi_task_draw_sizes(&task, 1, &complaint));
+        BHT_EQ(task.size_count, written + (room < 3 ? room : 3));
+    }
+}
+
 /* The ends of its range are possible, and some numbers between are not: no kernel is blamed for them. */
 TEST(a_hidden_size_that_turns_out_impossible_is_the_tasks_fault) {
     parse(bht_quoted("{`sizes`: [{`n`: 2}, {`n`: 4}], `hidden_sizes`: {`n`: [2, 640]},"
@@ -571,6 +605,27 @@ TEST(a_push_constant_that_is_drawn_varies_with_seed_and_size) {
     BHT_TRUE(bhi_task_push_text(&task, 0, 1, &text[0], &complaint));
     BHT_STR_HAS(text[0], "a=-3,");
     free(text[0]);
+}
+
+/* Two of them are two numbers, also if they are drawn from the same range. */
+TEST(each_push_constant_is_drawn_for_itself) {
+    char *text = NULL;
+    long long a, b;
+    parse(
+        "{\"sizes\": [{}], \"groups\": [1], \"out\": {\"Y\": {\"dtype\": \"u8\", \"shape\": []}},\n"
+        "\"push\": {\"a\": {\"integers\": [0, 1000000000]}, \"b\": {\"integers\": [0, "
+        "1000000000]}},\n"
+        "\"reference\": {\"kernel\": \"ref.comp\"}}");
+    BHT_TRUE(!bhi_task_is_fixed(&task) && !bhi_task_is_storable(&task));
+    BHT_TRUE(bhi_task_push_text(&task, 0, 1, &text, &complaint));
+    BHT_EQ(sscanf(text, "a=%lld,b=%lld", &a, &b), 2);
+    BHT_NE(a, b);
+    free(text);
+    parse(
+        "{\"sizes\": [{}], \"groups\": [1], \"out\": {\"Y\": {\"dtype\": \"u8\", \"shape\": []}},\n"
+        "\"push\": {\"a\": {\"integers\": [4, 4]}, \"b\": 2.5}, \"reference\": {\"kernel\": "
+        "\"r.comp\"}}");
+    BHT_TRUE(bhi_task_is_storable(&task));
 }
 
 /* An input with "fill" and these "fills", and the task's "fills", unless they are "". */
