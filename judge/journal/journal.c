@@ -51,7 +51,7 @@ static const struct bhi_trial *trial_of(const struct bhi_court *court, const bh_
     return NULL;
 }
 
-/* The array that |output| names. */
+/* The array that |output| names; the first one if there is none. */
 static uint32_t array_of(const struct bhi_task *task, const bh_judgement *of) {
     uint32_t array = 0;
     while (array + 1 < task->array_count &&
@@ -118,17 +118,20 @@ static json_t *make_record(const struct bhi_court *court, const struct bhi_candi
     const struct bhi_trial *trial = trial_of(court, of);
     const uint32_t array = array_of(court->task, of);
     const bool right = of->verdict == BH_JUDGE_CORRECT || of->verdict == BH_JUDGE_SLOWER;
+    /* Of several arrays nobody knows behind which it has read. */
+    const bool unnamed = of->verdict == BH_JUDGE_STRAY_READ && !*of->output;
     char content[HASH_TEXT + 1];
     uint64_t index = 0;
     for (uint32_t i = 0; i < of->rank && trial; i++) {
         index = index * trial->arrays[array].form.shape[i] + of->index[i];
     }
     sodium_bin2hex(content, sizeof content, of->content, BHI_CONTENT_HASH);
-    json_t *record = json_pack(
-        "{s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:b, s:i}", "file", candidate->file.path, "content",
-        content, "verdict", bh_judge_verdict_name(of->verdict, of->status), "judgement",
-        (int)of->verdict, "status", (int)of->status, "blame", (int)of->blame, "runs",
-        (json_int_t)of->runs, "nondeterministic", right && !of->deterministic, "array", (int)array);
+    json_t *record =
+        json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:b, s:i}", "file", candidate->file.path,
+                  "content", content, "verdict", bh_judge_verdict_name(of->verdict, of->status),
+                  "judgement", (int)of->verdict, "status", (int)of->status, "blame", (int)of->blame,
+                  "runs", (json_int_t)of->runs, "nondeterministic", right && !of->deterministic,
+                  "array", unnamed ? -1 : (int)array);
     bhi_json_why(record, of->reason, of->subject, of->subject_name);
     BHI_JSON_ADD(
         record, {"message", bhi_json_text(of->message)},
@@ -222,8 +225,9 @@ static bool read_record(const struct bhi_court *court, json_t *record, bh_judgem
                     &status, "blame", &blame, "array", &array, "runs", &runs, "nondeterministic",
                     &nondeterministic, "message", &message) != 0 ||
         judged < 0 || judged > BH_JUDGE_STRAY_READ || status < 0 || blame < 0 ||
-        blame > BH_BLAME_CERTAIN || array < 0 || (size_t)array >= court->task->array_count ||
-        runs < 0 || !take_text(message, out->message, sizeof out->message) ||
+        blame > BH_BLAME_CERTAIN || array < (judged == BH_JUDGE_STRAY_READ ? -1 : 0) ||
+        array >= (int)court->task->array_count || runs < 0 ||
+        !take_text(message, out->message, sizeof out->message) ||
         !(json_is_null(trial) || (json_is_integer(trial) && which < court->trials.count))) {
         return false;
     }
@@ -245,7 +249,7 @@ static bool read_record(const struct bhi_court *court, json_t *record, bh_judgem
     } else {
         bhi_judgement_end(court->task, ended, (bh_judge_verdict)judged, out);
     }
-    if (has_output) {
+    if (has_output && array >= 0) {
         snprintf(out->output, sizeof out->output, "%s", court->task->arrays[array].place);
     }
     return read_difference(ended, json_object_get(record, "difference"), (uint32_t)array, out) &&

@@ -153,11 +153,14 @@ TEST(each_verdict_comes_back) {
         ended(2, BH_JUDGE_TIMING_FORGED),
         ended(LAST, BH_JUDGE_TIMING_FORGED),
         {.struct_size = sizeof *all, .verdict = BH_JUDGE_SLOWER, .message = "as it is"},
+        ended(1, BH_JUDGE_STRAY_READ),
+        ended(LAST, BH_JUDGE_STRAY_READ), /* behind which array is not known */
     };
     strcpy(all[4].output, "Z");
     all[1].error_count = 2;
     all[1].errors[0] = (bh_judge_error){.output = "Y", .absolute = 0.5, .relative = 0.25, .ulp = 3};
     all[1].errors[1] = (bh_judge_error){.output = "Z", .absolute = 1, .ulp = UINT64_MAX};
+    strcpy(all[10].output, "X");
     all[5].status = BH_DEADLINE;
     all[5].blame = BH_BLAME_CERTAIN;
     all[5].reason = BH_REASON_COMPILE_DEADLINE;
@@ -369,6 +372,7 @@ TEST(a_record_beyond_a_limit_is_damaged) {
         {"`wrong`:6", "`wrong`:7", false, false},
         {"`wrong`:6", "`wrong`:1", true, false},
         {"`wrong`:6", "`wrong`:-1", false, false},
+        {"`judgement`:1", "`judgement`:6", true, false},
         {"`judgement`:1", "`judgement`:7", false, false},
         {"`judgement`:1", "`judgement`:-1", false, false},
         {"`blame`:0", "`blame`:2", true, false},
