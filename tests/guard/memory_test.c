@@ -144,6 +144,51 @@ TEST(workgroup_memory_begins_with_the_noise_that_is_asked_for) {
     }
 }
 
+/* Narrow numbers are noise, too. */
+TEST(noise_of_narrow_numbers_is_never_zero) {
+    const struct stand_module module =
+        stand_compute("%narrow = OpTypeInt 16 0\n%p_narrow = OpTypePointer Workgroup %narrow\n"
+                      "%shared = OpVariable %p_narrow Workgroup\n",
+                      "%x = OpLoad %narrow %shared\nOpReturn", "", 3);
+    const struct stand_module narrow = stand_capable(&module, SpvCapabilityInt16);
+    for (uint32_t k = 1; k < 600; k++) {
+        const struct bhi_guard_options options = {.entry = "main", .max_sets = 4, .noise = k};
+        const struct bhi_guarded guarded = stand_guard_with(&narrow, &options);
+        uint32_t type = 0, constants = 0;
+        for (size_t i = 5; i < guarded.words; i += guarded.code[i] >> 16) {
+            const uint32_t *at = &guarded.code[i];
+            const SpvOp op = *at & SpvOpCodeMask;
+            type = op == SpvOpTypeInt && at[2] == 16 ? at[1] : type;
+            if (op == SpvOpConstant && at[1] == type) {
+                BHT_NE(at[3], 0);
+                constants++;
+            }
+        }
+        BHT_EQ(constants, 1);
+    }
+}
+
+/* How often loops have gone round is counted there, too. */
+TEST(what_the_guard_counts_begins_at_zero) {
+    struct stand_module module = stand_load(GUARD_HOSTILE "/reads.O0.spv");
+    const struct bhi_guard_options options = {.entry = "main",
+                                              .max_sets = 4,
+                                              .zero_initialize = true,
+                                              .noise = 1,
+                                              .count_iterations = true};
+    const struct bhi_guarded guarded = stand_guard_with(&module, &options);
+    unsigned initialised = 0, all = 0;
+    for (size_t i = 5; i < guarded.words; i += guarded.code[i] >> 16) {
+        const uint32_t *at = &guarded.code[i];
+        if ((*at & SpvOpCodeMask) == SpvOpVariable && at[3] == SpvStorageClassWorkgroup) {
+            initialised += *at >> 16 == 5;
+            all++;
+        }
+    }
+    BHT_EQ(all, 4);
+    BHT_EQ(initialised, 1);
+}
+
 /* -- which workgroup memory that is: 360 MB that nothing uses cost 4 GiB once they were zeroed - */
 
 #define POINTER "%p_wu = OpTypePointer Workgroup %uint\n"

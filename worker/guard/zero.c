@@ -1,5 +1,6 @@
 /* Sets workgroup memory that is used to zero, so that a kernel cannot read what an earlier kernel
- * has left there; or to large numbers, so that a kernel that reads it first is noticed. If the device supports initialisers, these do it, else a loop at the entry point:
+ * has left there; or to large numbers, so that a kernel that reads it first is noticed. If the device
+ * supports initialisers, these make zeros, else a loop at the entry point:
  *
  *   E: variables; lid = LocalInvocationIndex          (the check of guard.c comes before)
  *      for each array or variable:
@@ -72,10 +73,11 @@ static uint32_t scalar_noise(struct zeros *z, const struct bhi_ins *type) {
         return bhi_ir_global(ir, SpvOpConstantTrue, type->result, NULL, 0);
     }
     if (bhi_ins_op(type) == SpvOpTypeInt) {
-        return bits == 64 ? bhi_ir_global(ir, SpvOpConstant, type->result,
-                                          BHI_OPERANDS(random, random >> 1))
-                          : bhi_ir_global(ir, SpvOpConstant, type->result,
-                                          BHI_OPERANDS(bits == 32 ? random : random & 0x7F));
+        return bits == 64
+                   ? bhi_ir_global(ir, SpvOpConstant, type->result,
+                                   BHI_OPERANDS(random, random >> 1))
+                   : bhi_ir_global(ir, SpvOpConstant, type->result,
+                                   BHI_OPERANDS(bits == 32 ? random : 0x40 | (random & 0x3F)));
     }
     const uint32_t sign = random << 31;
     return bits == 64   ? bhi_ir_global(ir, SpvOpConstant, type->result,
