@@ -38,6 +38,19 @@ TEST(case_31_two_sources_with_one_hash) {
     both_run(32, true);
 }
 
+TEST(case_31_two_noises_with_one_hash) {
+    bht_collide(32);
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
+    bh_kernel_options options = {.struct_size = sizeof options};
+    const bh_stats before = fx_stats(s.context);
+    for (options.shared_noise = 0; options.shared_noise < 3; options.shared_noise++) {
+        fx_kernel_with(s.context, "twice", &options);
+    }
+    const bh_stats after = fx_stats(s.context);
+    BHT_EQ(after.kernels, before.kernels + 3);
+    BHT_EQ(after.kernels_shared, before.kernels_shared);
+}
+
 static struct stage *meanwhile;
 static bh_kernel *first;
 

@@ -101,6 +101,38 @@ TEST(case_30_one_source_and_other_constants) {
     BHT_EQ(fx_stats(s.context).kernels_introduced, before + 4);
 }
 
+/* The same code guarded in another way: what workgroup memory begins with. */
+TEST(case_30_one_source_and_other_noise) {
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
+    static const uint32_t noise[] = {0, 1, 2, 0, 1};
+    enum { RUNS = BHT_COUNT(noise), LANES = 64 };
+    const bh_stats before = fx_stats(s.context);
+    uint32_t found[RUNS][LANES];
+    uint8_t hashes[RUNS][32];
+    for (uint32_t i = 0; i < RUNS; i++) {
+        bh_kernel_options options = {.struct_size = sizeof options};
+        options.shared_noise = noise[i];
+        bh_kernel *kernel = fx_kernel_with(s.context, "unwritten", &options);
+        bh_kernel_hash(kernel, hashes[i]);
+        bh_buffer *words = fx_words(s.context, LANES, 7);
+        const bh_binding binding = bh_bind_read_write(0, words);
+        ev_ready(fx_launch(s.a, kernel, 1, &binding, 1, 0));
+        memcpy(found[i], fx_pointer(words), sizeof found[i]);
+        for (uint32_t k = 0; k < LANES; k++) {
+            BHT_EQ(found[i][k] == 0, !noise[i]);
+        }
+        for (uint32_t k = 0; k < i; k++) {
+            const bool alike = noise[k] == noise[i];
+            BHT_EQ(!memcmp(found[k], found[i], sizeof found[i]), alike);
+            BHT_EQ(!memcmp(hashes[k], hashes[i], sizeof hashes[i]), alike);
+        }
+    }
+    const bh_stats after = fx_stats(s.context);
+    BHT_EQ(after.kernels, before.kernels + 3);
+    BHT_EQ(after.kernels_shared, before.kernels_shared + 2);
+    BHT_EQ(after.kernels_introduced, before.kernels_introduced + 3);
+}
+
 #define FEW       8u
 #define IN_FLIGHT 48u
 

@@ -114,6 +114,14 @@ TEST(ends_are_the_least_and_the_greatest) {
     }
 }
 
+/* Whatever is drawn at once, the next numbers are others. */
+TEST(what_is_chosen_does_not_repeat) {
+    arrange(BHI_ARRANGE_TIES, &bits, BH_DTYPE_U32, 7);
+    for (uint64_t period = 256; period <= 4096; period *= 2) {
+        BHT_NE(memcmp(got, got + period * 4, (COUNT - period) * 4), 0);
+    }
+}
+
 /* How many numbers are of that class (fpclassify), and how many of them are negative. */
 static void count_class(bh_dtype dtype, int class, uint64_t out[2]) {
     const double least = dtype == BH_DTYPE_F16   ? 0x1p-14

@@ -42,16 +42,22 @@ static struct scene {
     uint32_t array;     /* of which all of this is */
     uint32_t reads;     /* a bit for each array: what is behind it makes an element wrong */
     bool varies;        /* and another one in each run */
+    int misses;         /* from this look on what is looked at once more is wrong; 0: none is */
 } scene;
 static int runs;
 static const struct bhi_task_groups *groups; /* with which they have to be run */
+static uint32_t noise;                       /* of the kernel that was made last */
+enum { NUMBER = 40 };                        /* of the first run is the next one */
+static int looks;                            /* at a run once more: without what is behind arrays */
 
 /* -- in place of what runs ------------------------------------------------------------------------
  */
 
 BHT_WRAP(bool, bhi_judged_kernel_make, const struct bhi_kernel_file *file, bool trusted,
-         uint32_t noise, bh_context *context, struct bhi_judged_kernel *out,
+         uint32_t with, bh_context *context, struct bhi_judged_kernel *out,
          struct bhi_judge_outcome *why) {
+    BHT_TRUE(!trusted);
+    noise = with;
     *out = (struct bhi_judged_kernel){.name = "kernel", .has_content = true, .content = {9}};
     BHT_EQ(file->deadline_ns, 3 * UINT64_C(1000000000));
     return !scene.unmade || bhi_judge_outcome_fail(why, BH_COMPILE_FAILED, "not compiled");
@@ -78,8 +84,11 @@ BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
          const struct bhi_program *program, const struct bhi_trial *trial, struct bhi_launched *out,
          struct bhi_judge_outcome *why) {
     /* To look once more, without what is behind arrays, is no other run. */
-    static uint32_t looks;
     const int run = program->exact ? runs : ++runs;
+    looks += program->exact != 0;
+    /* A candidate's have the same noise; a reference's differ, as its runs do. */
+    BHT_EQ(program->number,
+           program->exact && groups == &task.groups ? (uint64_t)(NUMBER + run) : 0);
     BHT_STR_EQ(program->kernel->name, "kernel");
     BHT_TRUE(program->groups == groups);
     if (run == scene.fails || scene.fails < 0) {
@@ -88,19 +97,22 @@ BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
         bhi_judge_outcome_why(why, scene.reason, BH_SUBJECT_KERNEL, "kernel");
         return false;
     }
-    *out = (struct bhi_launched){
-        .strayed = run == scene.strays, .stray_array = scene.array, .stray_offset = scene.stray_at};
+    *out = (struct bhi_launched){.number = (uint64_t)(NUMBER + run),
+                                 .strayed = run == scene.strays,
+                                 .stray_array = scene.array,
+                                 .stray_offset = scene.stray_at};
     for (uint32_t i = Y; i < ARRAYS; i++) {
         out->outputs[i] = calloc(1, trial->arrays[i].form.bytes);
         BHT_TRUE(out->outputs[i]);
     }
     /* The last element, so that each of them has to be looked at. */
-    const bool differs = program->exact ? (run + 1) / 2 == (scene.differs + 1) / 2 && ++looks % 2
+    const bool differs = program->exact ? (run + 1) / 2 == (scene.differs + 1) / 2 && looks % 2
                                         : run == scene.differs;
     uint32_t bits = differs ? 1 : run == scene.wrong ? 2 : 0;
     if (scene.reads & ~program->exact) {
         bits = scene.varies ? 100 + (uint32_t)run : 3;
     }
+    bits = program->exact && scene.misses && looks >= scene.misses ? 4 : bits;
     bits = scene.nan && (run + 1) / 2 == scene.nan ? 0x7fc00000 : bits;
     bits = scene.infinite && (run + 1) / 2 == scene.infinite ? 0x7f800000 : bits;
     if (scene.array == Y) {
@@ -144,7 +156,7 @@ BHT_AT_START(bht_around(open_court, close_court))
 /* Returns the verdict of a candidate in |what|. */
 static bh_judge_verdict judge(struct scene what) {
     scene = what;
-    runs = 0;
+    runs = looks = 0;
     expect_zeros();
     candidate = (struct bhi_candidate){.judged = false};
     BHT_TRUE(bhi_candidate_judge(&court, &candidate, &outcome));
@@ -349,6 +361,28 @@ TEST(fills_of_the_task_have_each_size) {
     BHT_EQ(court.trials.count, TRIALS + 4);
 }
 
+/* Everybody can compute what is right for a task's own seeds, and nobody that for a hidden size's. */
+TEST(a_hidden_size_has_hidden_seeds_alone) {
+    static const uint64_t hidden[] = {77, 78};
+    struct bhi_complaint complaint;
+    open_with(", \"fills\": [], \"hidden_sizes\": {\"n\": [20, 30], \"count\": 2}");
+    bhi_trials_free(&task, &court.trials);
+    BHT_TRUE(bhi_task_draw_sizes(&task, 1, &complaint));
+    BHT_TRUE(bhi_trials_make(&task, hidden, 2, &court.trials, &complaint));
+    BHT_EQ(court.trials.count, 2 * 3 + 2 * 2);
+    size_t twice = 0;
+    for (size_t i = 0; i < court.trials.count; i++) {
+        const struct bhi_trial *trial = &court.trials.list[i];
+        BHT_EQ(trial->hidden, trial->seed != 5);
+        BHT_TRUE(trial->size < 2 || trial->hidden);
+        twice += trial->repeats;
+    }
+    BHT_EQ(twice, 4); /* once for each size */
+    char said[BHI_TRIAL_TEXT];
+    (void)bhi_trial_text(&task, &court.trials.list[court.trials.count - 1], said);
+    BHT_TRUE(!strncmp(said, "hidden size n=2", strlen("hidden size n=2")));
+}
+
 /* What is looked for there is no matter of rounding. Two steps are wrong where the task allows one. */
 TEST(only_the_usual_fills_have_a_large_tolerance) {
     open_with("");
@@ -451,6 +485,37 @@ TEST(a_kernel_that_reads_past_an_array_is_told_which) {
     task.robust = true;
     BHT_EQ(judge((struct scene){.reads = 1, .array = Y}), BH_JUDGE_WRONG);
     BHT_EQ(runs, 1);
+}
+
+/* One that is right by chance is not right once more. */
+TEST(a_kernel_that_is_right_once_has_read_nothing) {
+    for (int misses = 1; misses <= 2; misses++) {
+        BHT_EQ(judge((struct scene){.reads = 1, .misses = misses, .array = Y}), BH_JUDGE_WRONG);
+        BHT_EQ(looks, misses);
+        BHT_EQ(candidate.judgement.wrong, 1);
+    }
+}
+
+TEST(of_several_arrays_that_it_reads_past_the_first_is_named) {
+    BHT_EQ(judge((struct scene){.reads = 1u << Y | 1u << Z, .array = Y}), BH_JUDGE_STRAY_READ);
+    BHT_STR_EQ(candidate.judgement.output, "Y");
+}
+
+/* So that one that reads workgroup memory before it writes it is wrong, and cannot know what is there. */
+TEST(each_candidate_has_noise_of_its_own_in_workgroup_memory) {
+    uint32_t seen[3];
+    for (size_t i = 0; i < BHT_COUNT(seen); i++) {
+        BHT_EQ(judge((struct scene){.array = Y}), BH_JUDGE_CORRECT);
+        seen[i] = noise;
+        BHT_NE(noise, 0);
+        for (size_t k = 0; k < i; k++) {
+            BHT_NE(seen[k], noise);
+        }
+    }
+    court.noise_seed++;
+    atomic_fetch_sub(&court.runs, 1);
+    BHT_EQ(judge((struct scene){.array = Y}), BH_JUDGE_CORRECT);
+    BHT_NE(noise, seen[2]);
 }
 
 /* And comes before a wrong output. */

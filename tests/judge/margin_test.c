@@ -70,12 +70,12 @@ TEST(a_large_output_is_noise_to_its_end) {
  * Nothing runs: its buffers are memory of this process (--wrap).
  */
 
-enum { X, V, Y, Z, ARRAYS, MOST_BUFFERS = 16 };
+enum { X, V, Y, Z, ARRAYS, MOST_BUFFERS = 24 };
 
 static struct fake {
     uint64_t size;
     int references;
-    uint8_t bytes[2 * BHI_MARGIN + 64];
+    uint8_t bytes[BHI_TAIL + 64];
 } fakes[MOST_BUFFERS];
 static size_t made;
 
@@ -119,6 +119,10 @@ BHT_WRAP(void, bh_buffer_release, bh_buffer *of) {
     }
 }
 
+BHT_WRAP(void, bh_buffer_retain, bh_buffer *of) {
+    fake_of(of)->references++;
+}
+
 static struct bhi_task task;
 static struct bhi_court court = {.task = &task, .noise_seed = 7};
 static struct bhi_judged_kernel kernel;
@@ -156,13 +160,19 @@ static void close_court(void) {
 
 BHT_AT_START(bht_around(open_court, close_court))
 
-static struct bhi_setup *set_up(void) {
-    const struct bhi_program program = {.kernel = &kernel, .groups = &task.groups};
+static struct bhi_setup *set_up_with(uint32_t exact, uint64_t number, const struct bhi_trial *trial,
+                                     const struct bhi_inputs *inputs) {
+    const struct bhi_program program = {
+        .kernel = &kernel, .groups = &task.groups, .exact = exact, .number = number};
     struct bhi_setup *setup = NULL;
-    if (!bhi_setup_make(&court, NULL, &program, court.trials.list, NULL, &setup, &outcome)) {
+    if (!bhi_setup_make(&court, NULL, &program, trial, inputs, &setup, &outcome)) {
         BHT_FAIL("%s", outcome.message);
     }
     return setup;
+}
+
+static struct bhi_setup *set_up(void) {
+    return set_up_with(0, 0, court.trials.list, NULL);
 }
 
 static struct bhi_launched take(const struct bhi_setup *setup) {
@@ -279,4 +289,158 @@ TEST(bindings_that_do_not_agree_are_refused) {
     BHT_TRUE(!bhi_court_check_kernel(&court, &kernel, &outcome));
     kernel.types->push_size = 0;
     BHT_TRUE(bhi_court_check_kernel(&court, &kernel, &outcome));
+}
+
+/* -- what is behind an array ---------------------------------------------------------------------- */
+
+/* The kernel's bindings are buffers, or those of |kind|. */
+static void declare(bh_binding_kind kind) {
+    for (uint32_t i = 0; i < ARRAYS; i++) {
+        kernel.types->types[i].kind = kind;
+    }
+}
+
+static uint64_t bytes_of(uint32_t index) {
+    return court.trials.list[0].arrays[index].form.bytes;
+}
+
+/* Those arrays of which the kernel can see what is behind them, a bit for each. The setup is freed. */
+static uint32_t shown_by(struct bhi_setup *setup) {
+    const bh_command *command = bhi_setup_command(setup);
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < ARRAYS; i++) {
+        const bh_binding *binding = &command->dispatch.bindings[i];
+        const uint64_t behind = binding->size - bytes_of(i);
+        BHT_TRUE(!behind || behind == (i == X ? BHI_TAIL : BHI_MARGIN));
+        BHT_LE(binding->offset + binding->size, fake_of(binding->buffer)->size);
+        shown |= (uint32_t)!!behind << i;
+    }
+    bhi_setup_free(setup);
+    return shown;
+}
+
+enum { ALL = (1 << ARRAYS) - 1 };
+
+TEST(an_access_behind_an_array_meets_what_is_there) {
+    declare(BH_BINDING_STORAGE_BUFFER);
+    made = 0;
+    BHT_EQ(shown_by(set_up()), ALL);
+    BHT_EQ(shown_by(set_up()), ALL);
+    BHT_EQ(fakes[X].size, bytes_of(X) + BHI_TAIL);
+    BHT_EQ(fakes[Y].size, bytes_of(Y) + 2 * BHI_MARGIN);
+    BHT_MEM_EQ(fakes[X].bytes, court.trials.list[0].arrays[X].before, bytes_of(X));
+    const uint8_t *const tail = fakes[X].bytes + bytes_of(X);
+    BHT_NE(memcmp(tail, fakes[ARRAYS + X].bytes + bytes_of(X), BHI_TAIL), 0);
+    for (size_t i = 0; i < BHI_TAIL; i += sizeof(float)) {
+        float number;
+        memcpy(&number, tail + i, sizeof number);
+        BHT_TRUE(number > 0x1p125F || number < -0x1p125F);
+        BHT_TRUE(number - number == 0); /* finite */
+    }
+}
+
+/* Two runs of one number have the same noise, in outputs and behind inputs; others have another. */
+TEST(a_number_decides_the_noise) {
+    declare(BH_BINDING_STORAGE_BUFFER);
+    made = 0;
+    for (int i = 0; i < 3; i++) {
+        bhi_setup_free(set_up_with(0, i < 2 ? 900 : 901, court.trials.list, NULL));
+    }
+    for (uint32_t i = X; i < ARRAYS; i++) {
+        BHT_MEM_EQ(fakes[i].bytes, fakes[ARRAYS + i].bytes, fakes[i].size);
+        BHT_NE(memcmp(fakes[i].bytes, fakes[2 * ARRAYS + i].bytes, fakes[i].size), 0);
+    }
+}
+
+/* What is behind arrays is not shown to whom the task allows to access it, nor to a kernel that asks how
+ * long they are, and only of storage buffers. */
+TEST(who_may_see_what_is_behind_arrays) {
+    declare(BH_BINDING_UNIFORM_BUFFER);
+    made = 0;
+    BHT_EQ(shown_by(set_up()), 0);
+    declare(BH_BINDING_STORAGE_BUFFER);
+    for (uint32_t i = 0; i < ARRAYS; i++) {
+        kernel.types->types[i].measured = true;
+        made = 0;
+        BHT_EQ(shown_by(set_up()), ALL & ~(1u << i));
+        kernel.types->types[i].measured = false;
+    }
+    task.robust = true;
+    made = 0;
+    BHT_EQ(shown_by(set_up()), 0);
+}
+
+/* Each array alone can be one behind which nothing is, for one run. */
+TEST(an_array_is_exact_where_that_is_asked_for) {
+    declare(BH_BINDING_STORAGE_BUFFER);
+    for (uint32_t i = 0; i < ARRAYS; i++) {
+        made = 0;
+        BHT_EQ(shown_by(set_up_with(1u << i, 0, court.trials.list, NULL)), ALL & ~(1u << i));
+        BHT_EQ(fakes[i].size, bytes_of(i) + (i == X ? 0 : 2 * BHI_MARGIN));
+    }
+    made = 0;
+    BHT_EQ(shown_by(set_up_with(UINT32_MAX, 0, court.trials.list, NULL)), 0);
+}
+
+/* The inputs of all timed runs are in one buffer, where each begins behind the other. */
+TEST(timed_runs_see_their_arrays_alone) {
+    struct bhi_trial timed;
+    BHT_TRUE(bhi_trial_anew(&task, court.trials.list, 3, &timed));
+    declare(BH_BINDING_STORAGE_BUFFER);
+    made = 1;
+    fakes[0] = (struct fake){.size = 4096, .references = 1};
+    const struct bhi_inputs inputs = {.buffer = (bh_buffer *)(void *)&fakes[0], .begin = 256};
+    struct bhi_setup *setup = set_up_with(0, 0, &timed, &inputs);
+    const bh_binding *x = &bhi_setup_command(setup)->dispatch.bindings[X];
+    BHT_TRUE(x->buffer == inputs.buffer);
+    BHT_EQ(x->offset, 256);
+    BHT_EQ(fakes[0].references, 2);
+    BHT_EQ(shown_by(setup), 0);
+    BHT_EQ(fakes[0].references, 1);
+    bhi_trial_free(&task, &timed);
+}
+
+/* -- push constants that are drawn --------------------------------------------------------------- */
+
+static float push_of(const struct bhi_trial *trial, uint64_t noise_seed) {
+    float out;
+    court.noise_seed = noise_seed;
+    made = 0;
+    struct bhi_setup *setup = set_up_with(0, 0, trial, NULL);
+    const bh_command *command = bhi_setup_command(setup);
+    BHT_EQ(command->dispatch.push_size, sizeof out);
+    memcpy(&out, command->dispatch.push, sizeof out);
+    bhi_setup_free(setup);
+    return out;
+}
+
+/* In a trial by its seed alone, so that the reference has the same; in timed runs nobody has seen them
+ * before, and all runs of a size have the same. */
+TEST(push_constants_of_timed_runs_are_secret) {
+    static const char drawn[] =
+        "{\"sizes\": [{}], \"seeds\": [5, 6], \"groups\": [1],\n"
+        "\"out\": {\"X\": {\"dtype\": \"f32\", \"shape\": [3]}},\n"
+        "\"push\": {\"a\": {\"uniform\": [0, 1]}}, \"reference\": {\"kernel\": \"r.comp\"}}";
+    struct bhi_complaint complaint;
+    bhi_trials_free(&task, &court.trials);
+    bhi_task_free(&task);
+    BHT_TRUE(bhi_task_parse("t.json", "", drawn, &task, &complaint));
+    BHT_TRUE(bhi_trials_make(&task, NULL, 0, &court.trials, &complaint));
+    BHT_EQ(court.trials.count, 2);
+    kernel.types->types[0].access = BH_ACCESS_READ_WRITE;
+    kernel.types->count = 1;
+    kernel.types->push_size = sizeof(float);
+    kernel.types->member_count = 1;
+    strcpy(kernel.types->members[0].name, "a");
+    strcpy(kernel.types->members[0].type, "f32");
+    const struct bhi_trial *const first = &court.trials.list[0], *const second = first + 1;
+    BHT_TRUE(push_of(first, 7) == push_of(first, 8));
+    BHT_TRUE(push_of(first, 7) != push_of(second, 7));
+    struct bhi_trial one, other;
+    BHT_TRUE(bhi_trial_anew(&task, first, 3, &one) && bhi_trial_anew(&task, first, 4, &other));
+    BHT_TRUE(push_of(&one, 7) == push_of(&other, 7));
+    BHT_TRUE(push_of(&one, 7) != push_of(&one, 8));
+    BHT_TRUE(push_of(&one, 7) != push_of(first, 7));
+    bhi_trial_free(&task, &one);
+    bhi_trial_free(&task, &other);
 }

@@ -12,8 +12,8 @@ static struct bhi_trials trials;
 static struct bhi_weakness weak[BHI_TASK_ARRAYS];
 static size_t count;
 
-/* Makes the trials of a task from X, and Y for "inout", to Z, with two seeds. */
-static void make(const char *sizes, const char *x, const char *z) {
+/* Makes the trials of a task from X to Z, with two seeds. Z is an output, or |role| says what. */
+static void make_role(const char *sizes, const char *x, const char *role, const char *z) {
     char text[1024];
     struct bhi_complaint complaint;
     const uint64_t hidden = 9;
@@ -21,13 +21,17 @@ static void make(const char *sizes, const char *x, const char *z) {
     bhi_task_free(&task);
     snprintf(text, sizeof text,
              "{`sizes`: %s, `in`: {`X`: {`dtype`: `f32`, `shape`: [`n`], `fill`: %s}},"
-             " `out`: {`Z`: {`dtype`: `f32`, `shape`: [`n`]%s}}, `groups`: [1],"
+             " `%s`: {`Z`: {`dtype`: `f32`, `shape`: [`n`]%s}}, `groups`: [1],"
              " `reference`: {`kernel`: `x.comp`}}",
-             sizes, x, z);
+             sizes, x, role, z);
     if (!bhi_task_parse("t.json", "", bht_quoted(text), &task, &complaint) ||
         !bhi_trials_make(&task, &hidden, 1, &trials, &complaint)) {
         BHT_FAIL("%s", complaint.text);
     }
+}
+
+static void make(const char *sizes, const char *x, const char *z) {
+    make_role(sizes, x, "out", z);
 }
 
 /* The reference's part: Z[i] of a trial. */
@@ -36,7 +40,7 @@ static void expect_each(float (*of)(const struct bhi_trial *, const float *x, ui
         struct bhi_trial *trial = &trials.list[i];
         struct bhi_trial_array *out = &trial->arrays[1];
         float *z = malloc(out->form.bytes);
-        BHT_TRUE(z != NULL);
+        BHT_TRUE(z);
         for (uint64_t k = 0; k < out->count; k++) {
             z[k] = of(trial, trial->arrays[0].before, k);
         }
@@ -151,6 +155,50 @@ TEST(zeros_that_are_right_at_each_size_are_a_weakness) {
     make("[{`n`: 5}, {`n`: 50}]", "`normal`", "");
     expect_each(nothing);
     expect_one("Z: zeros pass (at each size)");
+}
+
+/* One that leaves what is to be written as it was has done nothing. */
+TEST(what_is_right_before_the_kernel_runs_is_a_weakness) {
+    make_role("[{`n`: 5}, {`n`: 50}]", "`normal`", "inout", ", `fill`: `normal`");
+    for (size_t i = 0; i < trials.count; i++) {
+        struct bhi_trial_array *out = &trials.list[i].arrays[1];
+        out->expected = malloc(out->form.bytes);
+        BHT_TRUE(out->expected);
+        memcpy(out->expected, out->before, out->form.bytes);
+    }
+    BHT_TRUE(bhi_weaknesses_find(&task, &trials, weak, &count));
+    expect_one("Z: a copy of Z passes (at each size)");
+}
+
+static float large_in_fills(const struct bhi_trial *trial, const float *x, uint64_t i) {
+    return trial->fill ? 100 + (float)i : x[i] / 1000;
+}
+
+/* What only fills tell apart is weak: they are few, and of one size. */
+TEST(fills_do_not_hide_a_weakness) {
+    make("[{`n`: 50}]", "`uniform`", ", `abs`: 1e-2");
+    expect_each(large_in_fills);
+    expect_one("Z: zeros pass (n=50)");
+}
+
+static float hardly(const struct bhi_trial *trial, const float *x, uint64_t i) {
+    return trial->fill ? (i % 2 ? 1e6f : -1e7f) : 20 + x[i] / 10;
+}
+
+TEST(fills_do_not_move_the_constant) {
+    make("[{`n`: 50}]", "`uniform`", ", `abs`: 0.07");
+    expect_each(hardly);
+    expect_one("Z: one constant passes (n=50)");
+}
+
+/* There is no other seed whose result could be stored. */
+TEST(one_seed_alone_says_nothing_of_another) {
+    make("[{`n`: 50}]", "`normal`", "");
+    for (size_t i = trials.count; i-- > 1;) {
+        bhi_trials_drop(&task, &trials, i);
+    }
+    expect_each(ramp);
+    BHT_EQ(count, 0);
 }
 
 TEST(a_task_without_chance_is_said_to_be_one_elsewhere) {
