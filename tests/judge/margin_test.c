@@ -343,8 +343,12 @@ TEST(an_access_behind_an_array_meets_what_is_there) {
 TEST(a_number_decides_the_noise) {
     declare(BH_BINDING_STORAGE_BUFFER);
     made = 0;
-    for (int i = 0; i < 3; i++) {
-        bhi_setup_free(set_up_with(0, i < 2 ? 900 : 901, court.trials.list, NULL));
+    for (uint64_t i = 0; i < 3; i++) {
+        struct bhi_setup *setup = set_up_with(0, 900 + i / 2, court.trials.list, NULL);
+        struct bhi_launched launched = take(setup);
+        BHT_EQ(launched.number, 900 + i / 2);
+        bhi_launched_free(&launched);
+        bhi_setup_free(setup);
     }
     for (uint32_t i = X; i < ARRAYS; i++) {
         BHT_MEM_EQ(fakes[i].bytes, fakes[ARRAYS + i].bytes, fakes[i].size);
@@ -385,7 +389,7 @@ TEST(an_array_is_exact_where_that_is_asked_for) {
 /* The inputs of all timed runs are in one buffer, where each begins behind the other. */
 TEST(timed_runs_see_their_arrays_alone) {
     struct bhi_trial timed;
-    BHT_TRUE(bhi_trial_anew(&task, court.trials.list, 3, &timed));
+    BHT_TRUE(bhi_trial_anew(&task, court.trials.list, 3, NULL, &timed));
     declare(BH_BINDING_STORAGE_BUFFER);
     made = 1;
     fakes[0] = (struct fake){.size = 4096, .references = 1};
@@ -437,7 +441,8 @@ TEST(push_constants_of_timed_runs_are_secret) {
     BHT_TRUE(push_of(first, 7) == push_of(first, 8));
     BHT_TRUE(push_of(first, 7) != push_of(second, 7));
     struct bhi_trial one, other;
-    BHT_TRUE(bhi_trial_anew(&task, first, 3, &one) && bhi_trial_anew(&task, first, 4, &other));
+    BHT_TRUE(bhi_trial_anew(&task, first, 3, NULL, &one) &&
+             bhi_trial_anew(&task, first, 4, NULL, &other));
     BHT_TRUE(push_of(&one, 7) == push_of(&other, 7));
     BHT_TRUE(push_of(&one, 7) != push_of(&one, 8));
     BHT_TRUE(push_of(&one, 7) != push_of(first, 7));

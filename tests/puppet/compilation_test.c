@@ -373,6 +373,7 @@ TEST(an_inspection_is_within_its_limits) {
         IS_REFUSED(binding[i].access, BH_ACCESS_READ_WRITE + 1);
         IS_REFUSED(binding[i].count, 0);
         IS_REFUSED(binding[i].count, BHI_INSPECT_BINDINGS + 1);
+        IS_REFUSED(binding[i].measured, 2);
     }
     for (uint32_t i = 0; i < BHI_INSPECT_CONSTANTS; i += BHI_INSPECT_CONSTANTS - 1) {
         IS_REFUSED(constant[i].dtype, BH_DTYPE_NONE);

@@ -72,6 +72,22 @@ TEST(who_asks_for_a_length_is_told) {
     bh_kernel_release(kernel);
 }
 
+/* Of several declarations at one binding one suffices. */
+TEST(who_asks_for_a_length_by_another_name_is_told) {
+    static const char asks[] =
+        "#version 450\n"
+        "layout(binding = 0) buffer A { float a[]; };\n"
+        "layout(binding = 0) buffer B { uint b[]; };\n"
+        "layout(binding = 1) buffer C { float c[]; };\n"
+        "layout(binding = 1) buffer D { uint d[]; };\n"
+        "void main() { a[0] = 1; b[1] = b.length(); c[2] = 1; d[3] = c.length(); }\n";
+    bh_kernel *kernel = kernel_of(asks, NULL);
+    inspect(kernel, NULL);
+    BHT_EQ(said.binding_count, 2);
+    BHT_TRUE(said.bindings[0].measured && said.bindings[1].measured);
+    bh_kernel_release(kernel);
+}
+
 TEST(all_of_it_is_told) {
     bh_specialization given = {.constant_id = 9, .size = 4, .bits = 32};
     bh_kernel_options options = {.struct_size = sizeof options};
