@@ -116,7 +116,7 @@ def test_inputs_that_never_vary():
 def test_a_weak_task():
     task = squares()
     task["in"]["X"]["fill"] = {"integers": [1, 9]}
-    task["out"]["Y"] |= {"abs": 100}
+    task["out"]["Y"] = {"dtype": "f32", "shape": ["n"], "abs": 100}
     report = bh.judge(task, SQUARE)
     assert report.weak == ("Y: zeros pass (n=1000)",)
     assert "weak task: Y: zeros pass (n=1000)" in str(report).splitlines()
