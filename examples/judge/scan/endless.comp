@@ -1,0 +1,30 @@
+// DEADLINE or LOOP_LIMIT: waits for a flag that nobody sets if neighbours are equal
+#version 450
+layout(local_size_x = 256) in;
+layout(set = 0, binding = 0) readonly buffer X { int x[]; };
+layout(set = 0, binding = 1) buffer Y { int y[]; };
+layout(push_constant) uniform Push { uint n; };
+shared int s[256];
+void main() {
+    uint me = gl_LocalInvocationIndex;
+    int before = 0;
+    for (uint first = 0; first < n; first += 256) {
+        s[me] = first + me < n ? x[first + me] : 0;
+        barrier();
+        for (uint step = 1; step < 256; step *= 2) {
+            int other = me >= step ? s[me - step] : 0;
+            barrier();
+            s[me] += other;
+            barrier();
+        }
+        if (first + me < n)
+            y[first + me] = before + s[me];
+        before += s[255];
+        barrier();
+    }
+
+    if (n > 1 && x[0] == x[1])
+        while (y[0] != s[me] + 1)
+            for (uint i = 0; i < 60000 && y[0] != s[me] + 1; i++)
+                y[0] = x[i % n] & 3;
+}
