@@ -1,4 +1,4 @@
-// WRONG: compares floats, which know 24 bits
+// WRONG: compares floats, which have 24 bits
 #version 450
 layout(local_size_x = 256) in;
 layout(set = 0, binding = 0) readonly buffer X { uint x[]; };

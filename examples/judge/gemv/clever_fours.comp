@@ -1,4 +1,4 @@
-// STRAY_READ: the same, but it stays in the matrix
+// STRAY_READ: takes four at a time, never behind the matrix, but behind the vector
 #version 450
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require

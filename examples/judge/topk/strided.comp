@@ -1,4 +1,4 @@
-// WRONG: the best of each 16th of the row, which is likely to be right
+// WRONG: the best of each 64th of the row, which is often right for random rows
 #version 450
 layout(local_size_x = 64) in;
 layout(set = 0, binding = 0) readonly buffer X { float x[]; };
