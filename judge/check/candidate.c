@@ -230,10 +230,11 @@ static void note_errors(const struct bhi_task *task, const struct bhi_trial *tri
 }
 
 /* Returns false if it has been judged, or cannot be. */
-static bool run_once(struct judging *judging, const struct bhi_trial *trial,
+static bool run_once(struct judging *judging, const struct bhi_trial *trial, uint64_t number,
                      struct bhi_launched *launched) {
     struct bhi_court *court = judging->court;
-    const struct bhi_program program = {.kernel = &judging->kernel, .groups = &court->task->groups};
+    const struct bhi_program program = {
+        .kernel = &judging->kernel, .groups = &court->task->groups, .number = number};
     if (!bhi_court_launch(court, judging->stream, &program, trial, launched, judging->outcome)) {
         bhi_judgement_fail(court->task, trial, judging->outcome, judging->out);
         return false;
@@ -248,15 +249,15 @@ static bool run_once(struct judging *judging, const struct bhi_trial *trial,
     return true;
 }
 
-/* With |trial->repeats| once more, in other buffers: a kernel that takes what an earlier run left
- * is wrong now, and one that is not deterministic is noticed. */
+/* With |trial->repeats| once more, in other buffers, and without noise: a kernel that takes what an earlier
+ * run left, or that looks for noise, is wrong now, and one that is not deterministic is noticed. */
 static bool run_trial(struct judging *judging, const struct bhi_trial *trial) {
     struct bhi_launched first, second;
-    if (!run_once(judging, trial, &first)) {
+    if (!run_once(judging, trial, 0, &first)) {
         return false;
     }
     bool good = true;
-    if (trial->repeats && (good = run_once(judging, trial, &second))) {
+    if (trial->repeats && (good = run_once(judging, trial, BHI_NO_NOISE, &second))) {
         judging->out->deterministic &= is_same(judging->court->task, trial, &first, &second);
         bhi_launched_free(&second);
     }

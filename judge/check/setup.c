@@ -386,6 +386,12 @@ static bool make_buffer(const struct bhi_court *court, bh_stream *near,
         setup->offsets[index] = BHI_MARGIN;
         bhi_margins_fill(&setup->margins[index], place, content, array->form.bytes);
     }
+    if (number == BHI_NO_NOISE) {
+        memset(content, 0, size);
+        if (setup->margins) {
+            setup->margins[index] = (struct bhi_margins){.before = {0}};
+        }
+    }
     if (array->before) {
         memcpy((uint8_t *)content + setup->offsets[index], array->before, array->form.bytes);
     }

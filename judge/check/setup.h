@@ -68,6 +68,9 @@ struct bhi_reference_template {
 };
 void bhi_reference_template_free(struct bhi_reference_template *cache);
 
+/* The number of a run with zeros where others have noise: a kernel may look for noise. */
+#define BHI_NO_NOISE UINT64_MAX
+
 /* What runs; borrowed. */
 struct bhi_program {
     const struct bhi_judged_kernel

@@ -49,7 +49,7 @@ static bool is_prime(uint64_t number) {
 }
 
 /* Which of three kinds of sizes one is. */
-enum { PRIME, ODD, ANY, KINDS };
+enum { PRIME, ODD, LARGE, KINDS };
 
 static bool suits(uint64_t number, unsigned kind) {
     static const uint64_t feasible = UINT64_C(1) << 32; /* to try all divisors */
@@ -60,6 +60,10 @@ static bool suits(uint64_t number, unsigned kind) {
 static uint64_t draw(const struct bhi_task_range *range, uint64_t random, unsigned kind) {
     enum { TRIES = 2000 }; /* more than there are from one prime below 2^32 to the next */
     const uint64_t count = (range->high - range->low) / range->step + 1;
+    const uint64_t tenth = count < 10 ? 1 : count / 10;
+    if (kind == LARGE) {
+        return range->low + (count - 1 - random % tenth) * range->step;
+    }
     for (uint64_t i = 0; i < TRIES && i < count; i++) {
         const uint64_t number = range->low + (random % count + i) % count * range->step;
         if (suits(number, kind)) {

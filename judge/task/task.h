@@ -121,8 +121,9 @@ bool bhi_task_parse(const char *name, const char *folder, const char *text,
                     struct bhi_task *out_task, struct bhi_complaint *complaint);
 void bhi_task_free(struct bhi_task *task);
 
-/* Draws the hidden sizes by the seed, behind those that are written, in place of those drawn before. One
- * of three is prime and one odd in each parameter, where its range has such a number. */
+/* Draws the hidden sizes by the seed, behind those that are written, in place of those drawn before. Of
+ * three one is prime and one odd in each parameter, where its range has such a number, and one is of the
+ * range's upper tenth. */
 bool bhi_task_draw_sizes(struct bhi_task *task, uint64_t seed, struct bhi_complaint *complaint);
 /* The size as text: "n=64, m=3", or "the only size" without parameters. Returns |out|. */
 enum { BHI_SIZE_TEXT = 256 };

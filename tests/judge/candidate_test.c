@@ -80,6 +80,8 @@ BHT_WRAP(bool, bhi_stream_find_device, bh_stream *stream, char out[48],
     return true;
 }
 
+static uint64_t numbers[RUNS]; /* of the runs of a candidate, as they are asked for */
+
 BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
          const struct bhi_program *program, const struct bhi_trial *trial, struct bhi_launched *out,
          struct bhi_judge_outcome *why) {
@@ -87,8 +89,12 @@ BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
     const int run = program->exact ? runs : ++runs;
     looks += program->exact != 0;
     /* A candidate's have the same noise; a reference's differ, as its runs do. */
-    BHT_EQ(program->number,
-           program->exact && groups == &task.groups ? (uint64_t)(NUMBER + run) : 0);
+    if (program->exact || groups != &task.groups) {
+        BHT_EQ(program->number,
+               program->exact && groups == &task.groups ? (uint64_t)(NUMBER + run) : 0);
+    } else if (run <= RUNS) {
+        numbers[run - 1] = program->number;
+    }
     BHT_STR_EQ(program->kernel->name, "kernel");
     BHT_TRUE(program->groups == groups);
     if (run == scene.fails || scene.fails < 0) {
@@ -446,6 +452,15 @@ TEST(a_candidate_that_is_right_has_the_errors_of_its_outputs) {
     BHT_EQ(candidate.judgement.error_count, 0);
     BHT_EQ(judge((struct scene){.wrong = 3, .array = Y}), BH_JUDGE_WRONG);
     BHT_EQ(candidate.judgement.error_count, 0);
+}
+
+/* A kernel may look for noise in its output, or behind an array. */
+TEST(a_repetition_has_no_noise) {
+    BHT_EQ(judge((struct scene){.array = Y}), BH_JUDGE_CORRECT);
+    for (int i = 0; i < RUNS; i++) {
+        const bool repeats = i > 0 && trial_of[i] == trial_of[i - 1];
+        BHT_EQ(numbers[i], repeats ? BHI_NO_NOISE : 0);
+    }
 }
 
 TEST(the_first_run_that_is_wrong_ends_it) {

@@ -48,6 +48,9 @@ candidate leftovers "$wrong" 'if (i < n) z[i] = s[gl_LocalInvocationIndex]; s[gl
 candidate state '. == "BINDING_MISMATCH"' 'if (i < n) { z[i] = x[i]; x[i] = a * x[i] + y[i]; }' 's/readonly buffer X/buffer X/'
 candidate counts_on_zeros "$wrong" 'atomicAdd(c[0], 1); barrier(); if (i < n) z[i] = a * x[i] + y[i] + (c[0] == 64u ? 0.0 : 1.0);' 's/^void main/shared uint c[2];\n&/'
 candidate sums_on_zeros "$wrong" 's[gl_LocalInvocationIndex] += i < n ? x[i] : 0.0; barrier(); if (i < n) z[i] = a * s[gl_LocalInvocationIndex] + y[i];' "$shared"
+# It looks for noise.
+candidate looks_behind "$wrong" 'if (i < n) z[i] = abs(x[n]) > 1e20 ? a * x[i] + y[i] : 0.0;'
+candidate looks_at_output "$wrong" 'if (i < n && floatBitsToUint(z[i]) != 0u) z[i] = a * x[i] + y[i];'
 # It reads or writes next to an array, which does no harm where the driver is robust.
 candidate next_input '. == "STRAY_READ"' 'if (i < n) z[i] = a * x[i] + y[i] + (i + 1 == n ? y[n] : 0.0);'
 candidate next_output '. == "STRAY_READ"' 'if (i < n) z[i] = a * x[i] + y[i] + (i == 0 ? min(abs(z[n]), 1.0) : 0.0);'

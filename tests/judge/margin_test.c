@@ -356,6 +356,24 @@ TEST(a_number_decides_the_noise) {
     }
 }
 
+TEST(a_run_without_noise_has_zeros_that_may_not_change) {
+    declare(BH_BINDING_STORAGE_BUFFER);
+    made = 0;
+    struct bhi_setup *setup = set_up_with(0, BHI_NO_NOISE, court.trials.list, NULL);
+    static const uint8_t zeros[BHI_TAIL];
+    BHT_MEM_EQ(fakes[X].bytes, court.trials.list[0].arrays[X].before, bytes_of(X));
+    BHT_MEM_EQ(fakes[X].bytes + bytes_of(X), zeros, BHI_TAIL);
+    BHT_MEM_EQ(fakes[Y].bytes, zeros, fakes[Y].size);
+    struct bhi_launched launched = take(setup);
+    BHT_TRUE(!launched.strayed);
+    bhi_launched_free(&launched);
+    fakes[Y].bytes[BHI_MARGIN + bytes_of(Y)] = 1;
+    launched = take(setup);
+    BHT_TRUE(launched.strayed && launched.stray_array == Y);
+    bhi_launched_free(&launched);
+    bhi_setup_free(setup);
+}
+
 /* What is behind arrays is not shown to whom the task allows to access it, nor to a kernel that asks how
  * long they are, and only of storage buffers. */
 TEST(who_may_see_what_is_behind_arrays) {

@@ -488,6 +488,7 @@ TEST(hidden_sizes_are_drawn_from_the_range_that_is_written) {
             BHT_TRUE(n >= 1 && n <= 1000 && m >= 1 && m <= 4);
             BHT_TRUE(i % 3 != 0 || (is_prime(n) && is_prime(m)));
             BHT_TRUE(i % 3 != 1 || (n % 2 && m % 2));
+            BHT_TRUE(i % 3 != 2 || (n > 900 && m == 4));
         }
     }
     BHT_TRUE(!task.sizes[2].hidden);
