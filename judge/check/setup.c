@@ -137,14 +137,15 @@ static bool check_bindings(const struct bhi_run_request *request,
 static bool fill_request(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
                          const struct bhi_trial *trial, struct bhi_run_request *request,
                          char **out_push, struct bhi_complaint *complaint) {
+    const bool takes = kernel->types->push_size > 0; /* it need not */
     if (!add_bindings(court, trial, request, complaint) ||
         !bhi_task_push_text(court->task, trial->size, push_seed(court, trial), out_push,
                             complaint) ||
-        (**out_push && !bhi_run_parse_push_names(request, *out_push, complaint)) ||
+        (takes && **out_push && !bhi_run_parse_push_names(request, *out_push, complaint)) ||
         !bhi_run_resolve_names(request, kernel->types, "", complaint)) {
         return false;
     }
-    if (kernel->types->push_size && !**out_push) {
+    if (takes && !**out_push) {
         return bhi_refuse(complaint, "push: the kernel has push constants, and the task has none");
     }
     return check_bindings(request, kernel->types, complaint);

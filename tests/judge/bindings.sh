@@ -29,6 +29,12 @@ says writes_input.comp BINDING_MISMATCH '.message == "in X: the kernel may write
 says push.comp BINDING_MISMATCH '.message | contains("push") and contains("'"'m'"'")'
 says more.comp BINDING_MISMATCH '.message | contains("0.3 ('"'W'"', storage buffer, read)")'
 
+case_name="a kernel that needs no push constants"
+sed '/push_constant/d; s/i < n/i < z.length()/; s/a \*/2.5 */' right.comp > none.comp
+LIMIT=120 cli judge task.json none.comp --json
+expect_status 0
+says none.comp CORRECT
+
 case_name="a workgroup for which the task has no groups"
 task few.json '.sizes = [{n: 100}] | del(.check_sizes) | .groups = ["200 / local_x"]'
 LIMIT=120 cli judge few.json right.comp wide.comp --json

@@ -629,6 +629,19 @@ TEST(each_push_constant_is_drawn_for_itself) {
     BHT_TRUE(bhi_task_is_storable(&task));
 }
 
+TEST(types_may_have_the_names_that_arrays_give_them) {
+    static const char *const names[] = {"float16", "float32", "float64", "int8",  "uint8",  "int16",
+                                        "uint16",  "int32",   "uint32",  "int64", "uint64", "bool"};
+    static const char *const ours[] = {"f16", "f32", "f64", "i8",  "u8",  "i16",
+                                       "u16", "i32", "u32", "i64", "u64", "bool"};
+    for (size_t i = 0; i < BHT_COUNT(names); i++) {
+        char after[64];
+        snprintf(after, sizeof after, "`dtype`: `%s`, `shape`: []", names[i]);
+        parse(replaced("`dtype`: `u8`, `shape`: []", after));
+        BHT_STR_EQ(bhi_dtype_name(task.arrays[1].dtype), ours[i]);
+    }
+}
+
 /* An input with "fill" and these "fills", and the task's "fills", unless they are "". */
 static void parse_fills(const char *fill, const char *own, const char *common) {
     char text[1024];
