@@ -58,7 +58,7 @@ damaged 3 '3s/"got":"nan"/"got":7/'
 damaged 2 '2s/"timing":\[\]/"timing":[{}]/'
 damaged 2 '2s/"runs":/"runs":-/'
 damaged 2 '2s/^{/\x00/' # only the last line may have zeros
-damaged 5 '5s/"judgement":3/"judgement":6/'
+damaged 5 '5s/"judgement":3/"judgement":7/'
 damaged 5 '5s/"blame":2/"blame":3/'
 
 case_name="another judging is refused"

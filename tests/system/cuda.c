@@ -149,7 +149,7 @@ TEST(the_context_counts_within_the_limit_of_its_stream) {
            BH_OUT_OF_DEVICE_MEMORY);
     BHT_STR_HAS(detail.message,
                 "has 337641472 of its limit of 339738624 bytes "
-                "(bh_stream_options.device_memory) in use, 337641472 of them by its CUDA context");
+                "(device_memory) in use, 337641472 of them by its CUDA context");
     BHT_EQ(bh_buffer_create(context, 2 << 20, &on_device, &buffer, &detail), BH_OK);
     BHT_EQ(bh_buffer_create(context, 1, &on_device, &more, &detail), BH_OUT_OF_DEVICE_MEMORY);
     bh_buffer_release(buffer);

@@ -301,9 +301,9 @@ TEST(limits_are_kept) {
     refused(a, MIB, BH_MEMORY_DEVICE, BH_OUT_OF_DEVICE_MEMORY,
             fx_on_cuda()
                 ? "stream a has 338694144 of its limit of 339738624 bytes "
-                  "(bh_stream_options.device_memory) in use, 337641472 of them by its CUDA context"
+                  "(device_memory) in use, 337641472 of them by its CUDA context"
                 : "stream a has 1052672 of its limit of 2097152 bytes "
-                  "(bh_stream_options.device_memory) in use");
+                  "(device_memory) in use");
     /* Of the context. */
     refused(b, 2 * MIB, BH_MEMORY_DEVICE, BH_OUT_OF_DEVICE_MEMORY,
             "the context has 1052672 of its limit of 3145728 bytes");
