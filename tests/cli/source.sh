@@ -348,9 +348,11 @@ expect_status 1
 expect_stderr "the compiler crashed (SIGSEGV)"
 expect_object '.status == "POISONED" and .code == "COMPILE_FAILED" and .executed == "no" and .line == null'
 case_name="a source that takes its compiler too long"
-cli run endless.comp --groups 1 --json --compile-deadline 300ms
+# The deadline is that of the compiler's start, too.
+cli run endless.comp --groups 1 --json --compile-deadline "$((3 * slowness))s"
 expect_status 1
-expect_stderr "endless.comp: the compile deadline of 300 ms passed before the compiler ended; --compile-deadline raises it"
+expect_stderr "endless.comp: the compile deadline of $((3 * slowness))"
+expect_stderr "passed before the compiler ended; --compile-deadline raises it"
 expect_object '.status == "POISONED" and .code == "COMPILE_FAILED" and .executed == "no" and .file == null'
 cli inspect endless.comp --compile-deadline 300ms
 expect_status 1
