@@ -204,7 +204,7 @@ BHI_PART bool load_orders(bh_dtype dtype, const union elements *of, int64_t out[
     case BH_DTYPE_F64:
         EACH(out, signed_magnitude(of->u64[i], UINT64_C(1) << 63));
     case BH_DTYPE_I8:
-        EACH(out, of->i8[i]);
+        EACH(out, (int)of->i8[i]);
     case BH_DTYPE_I16:
         EACH(out, of->i16[i]);
     case BH_DTYPE_I32:

@@ -650,7 +650,8 @@ TEST(who_sleeps_no_more_is_not_counted) {
 
 /* -- spinning ----------------------------------------------------------------------------------- */
 
-static unsigned spins, false_spins; /* so many of the first end though nothing has ended */
+static _Atomic unsigned spins;
+static unsigned false_spins;        /* so many of the first end though nothing has ended */
 static struct bhi_worker *spun_for; /* completes its next one in the first other; NULL: truly */
 
 BHT_WRAP(bool, bhi_spin_wait, struct bhi_spin *spin, const _Atomic uint32_t *word,
