@@ -40,10 +40,7 @@ void bhi_judgement_end(const struct bhi_task *task, const struct bhi_trial *tria
         out->seed = trial->seed;
         out->hidden = trial->hidden;
         (void)bhi_task_size_text(task, trial->size, out->size_text);
-        out->fill[0] = '\0';
-        if (trial->fill) {
-            (void)bhi_task_fill_text(task, trial->fill - 1, out->fill);
-        }
+        (void)bhi_trial_fill_text(task, trial, out->fill);
     }
 }
 
@@ -138,17 +135,6 @@ bool bhi_candidate_check(const struct bhi_task *task, const struct bhi_trial *tr
     }
     bhi_judgement_end(task, named, out->verdict, out);
     return false;
-}
-
-static bool is_same(const struct bhi_task *task, const struct bhi_trial *trial,
-                    const struct bhi_launched *a, const struct bhi_launched *b) {
-    for (uint32_t i = 0; i < task->array_count; i++) {
-        if (task->arrays[i].role != BHI_TASK_IN &&
-            memcmp(a->outputs[i], b->outputs[i], trial->arrays[i].form.bytes) != 0) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* -- its runs -------------------------------------------------------------------------------- */
@@ -258,7 +244,8 @@ static bool run_trial(struct judging *judging, const struct bhi_trial *trial) {
     }
     bool good = true;
     if (trial->repeats && (good = run_once(judging, trial, BHI_NO_NOISE, &second))) {
-        judging->out->deterministic &= is_same(judging->court->task, trial, &first, &second);
+        judging->out->deterministic &=
+            bhi_launched_same(judging->court->task, trial, &first, &second);
         bhi_launched_free(&second);
     }
     bhi_launched_free(&first);

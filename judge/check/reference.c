@@ -81,10 +81,7 @@ static bool reads_past(const struct runner *runner, const struct bhi_trial *tria
     for (int i = 0; i < 2 && same; i++) {
         same = run_once(&exact, trial, &runs[i], &ignored);
     }
-    for (uint32_t i = 0; i < runner->court->task->array_count && same; i++) {
-        same = !runs[0].outputs[i] ||
-               !memcmp(runs[0].outputs[i], runs[1].outputs[i], trial->arrays[i].form.bytes);
-    }
+    same = same && bhi_launched_same(runner->court->task, trial, &runs[0], &runs[1]);
     bhi_launched_free(&runs[0]);
     bhi_launched_free(&runs[1]);
     return same;

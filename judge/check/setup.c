@@ -521,6 +521,17 @@ void bhi_setup_free(struct bhi_setup *setup) {
     free(setup);
 }
 
+bool bhi_launched_same(const struct bhi_task *task, const struct bhi_trial *trial,
+                       const struct bhi_launched *a, const struct bhi_launched *b) {
+    for (uint32_t i = 0; i < task->array_count; i++) {
+        if (!is_input(task, i) &&
+            memcmp(a->outputs[i], b->outputs[i], trial->arrays[i].form.bytes) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void bhi_launched_free(struct bhi_launched *launched) {
     for (size_t i = 0; i < BHI_TASK_ARRAYS; i++) {
         free(launched->outputs[i]);

@@ -105,6 +105,9 @@ bool bhi_setup_take(const struct bhi_setup *setup, struct bhi_launched *out,
                     struct bhi_judge_outcome *outcome);
 /* Takes NULL, too. */
 void bhi_setup_free(struct bhi_setup *setup);
+/* Have both left the same bytes in each output? */
+bool bhi_launched_same(const struct bhi_task *task, const struct bhi_trial *trial,
+                       const struct bhi_launched *a, const struct bhi_launched *b);
 void bhi_launched_free(struct bhi_launched *launched);
 
 #endif

@@ -104,17 +104,21 @@ static size_t find_quick_size(const struct bhi_trials *trials) {
     return found->size;
 }
 
+const char *bhi_trial_fill_text(const struct bhi_task *task, const struct bhi_trial *trial,
+                                char out[BHI_FILL_TEXT]) {
+    out[0] = '\0';
+    return trial->fill ? bhi_task_fill_text(task, trial->fill - 1, out) : out;
+}
+
 const char *bhi_trial_text(const struct bhi_task *task, const struct bhi_trial *trial,
                            char out[BHI_TRIAL_TEXT]) {
-    char size[BHI_SIZE_TEXT], fill[BHI_FILL_TEXT] = "";
+    char size[BHI_SIZE_TEXT], fill[BHI_FILL_TEXT];
     (void)bhi_task_size_text(task, trial->size, size);
     if (trial->timed) {
         bhi_format(out, BHI_TRIAL_TEXT, "%s, a timed run", size);
         return out;
     }
-    if (trial->fill) {
-        (void)bhi_task_fill_text(task, trial->fill - 1, fill);
-    }
+    (void)bhi_trial_fill_text(task, trial, fill);
     bhi_format(out, BHI_TRIAL_TEXT, "%s%s, %sseed %" PRIu64 "%s%s",
                task->sizes[trial->size].hidden ? "hidden size " : "", size,
                trial->hidden ? "hidden " : "", trial->seed, *fill ? ", inputs: " : "", fill);

@@ -37,6 +37,9 @@ struct bhi_trials {
  * |hidden_seeds| are those that the task does not have. */
 bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, size_t hidden_count,
                      struct bhi_trials *out, struct bhi_complaint *complaint);
+/* Names its fill; "" if it has none. Returns |out|. */
+const char *bhi_trial_fill_text(const struct bhi_task *task, const struct bhi_trial *trial,
+                                char out[BHI_FILL_TEXT]);
 /* Says which it is: "n=64, hidden seed 7, inputs: sorted", or "n=64, a timed run". Returns |out|. */
 enum { BHI_TRIAL_TEXT = BHI_SIZE_TEXT + 128 };
 const char *bhi_trial_text(const struct bhi_task *task, const struct bhi_trial *trial,

@@ -39,12 +39,10 @@ static bool read_file(const json_t *record, const char **out_path,
 static const struct bhi_trial *trial_of(const struct bhi_court *court, const bh_judgement *of) {
     for (size_t i = 0; i < court->trials.count && of->located; i++) {
         const struct bhi_trial *trial = &court->trials.list[i];
-        char fill[BHI_FILL_TEXT] = "";
-        if (trial->fill) {
-            (void)bhi_task_fill_text(court->task, trial->fill - 1, fill);
-        }
+        char fill[BHI_FILL_TEXT];
         if (trial->size == of->size_index && trial->seed == of->seed &&
-            trial->hidden == of->hidden && !strcmp(fill, of->fill)) {
+            trial->hidden == of->hidden &&
+            !strcmp(bhi_trial_fill_text(court->task, trial, fill), of->fill)) {
             return trial;
         }
     }
