@@ -354,15 +354,27 @@ static void fill_tail(bh_dtype dtype, struct bhi_filler_place place, void *out, 
     (void)bhi_arrange(BHI_ARRANGE_HUGE, &unused, place, dtype, size / bhi_dtype_size(dtype), out);
 }
 
-/* Makes the buffer of array |index| and fills it. |number| is the run's: no two have the same
- * noise. */
+/* Fills all of the buffer of array |index| but what the array holds before the run. */
+static void fill_around(const struct bhi_court *court, struct bhi_setup *setup, uint32_t index,
+                        uint64_t size, uint8_t *content) {
+    const uint64_t bytes = setup->trial->arrays[index].form.bytes;
+    const struct bhi_filler_place place = {
+        .seed = court->noise_seed + setup->number, .trial = 0, .array = index};
+    if (setup->number == BHI_NO_NOISE) {
+        memset(content, 0, size); /* as the margins are */
+    } else if (is_input(setup->task, index)) {
+        fill_tail(setup->task->arrays[index].dtype, place, content + bytes, size - bytes);
+    } else if (setup->margins) {
+        bhi_margins_fill(&setup->margins[index], place, content, bytes);
+    }
+}
+
+/* Makes the buffer of array |index| and fills it. No two runs have the same noise. */
 static bool make_buffer(const struct bhi_court *court, bh_stream *near,
-                        const struct bhi_inputs *inputs, struct bhi_setup *setup, uint64_t number,
-                        uint32_t index, struct bhi_judge_outcome *outcome) {
+                        const struct bhi_inputs *inputs, struct bhi_setup *setup, uint32_t index,
+                        struct bhi_judge_outcome *outcome) {
     const struct bhi_trial_array *array = &setup->trial->arrays[index];
     const uint64_t size = buffer_size(setup, index);
-    const struct bhi_filler_place place = {
-        .seed = court->noise_seed + number, .trial = 0, .array = index};
     void *content;
     bh_stream *maker = inputs && array->before ? court->source : near;
     if (inputs && is_input(setup->task, index)) {
@@ -380,19 +392,8 @@ static bool make_buffer(const struct bhi_court *court, bh_stream *near,
     if (!bhi_content_begin(setup->buffers[index], size, &content, outcome)) {
         return false;
     }
-    if (is_input(setup->task, index)) {
-        fill_tail(setup->task->arrays[index].dtype, place, (uint8_t *)content + array->form.bytes,
-                  size - array->form.bytes);
-    } else if (size > array->form.bytes) {
-        setup->offsets[index] = BHI_MARGIN;
-        bhi_margins_fill(&setup->margins[index], place, content, array->form.bytes);
-    }
-    if (number == BHI_NO_NOISE) {
-        memset(content, 0, size);
-        if (setup->margins) {
-            setup->margins[index] = (struct bhi_margins){.before = {0}};
-        }
-    }
+    setup->offsets[index] = setup->margins && !is_input(setup->task, index) ? BHI_MARGIN : 0;
+    fill_around(court, setup, index, size, content);
     if (array->before) {
         memcpy((uint8_t *)content + setup->offsets[index], array->before, array->form.bytes);
     }
@@ -402,8 +403,6 @@ static bool make_buffer(const struct bhi_court *court, bh_stream *near,
 static bool make(struct bhi_court *court, bh_stream *near, const struct bhi_program *program,
                  const struct bhi_inputs *inputs, struct bhi_setup *setup,
                  struct bhi_judge_outcome *outcome) {
-    const uint64_t number =
-        program->number ? program->number : atomic_fetch_add(&court->runs, 1) + 1;
     const struct bhi_judged_kernel *kernel = program->kernel;
     struct bhi_complaint complaint;
     uint32_t counts[3] = {0};
@@ -418,15 +417,15 @@ static bool make(struct bhi_court *court, bh_stream *near, const struct bhi_prog
                : !prepare_expression(court, setup, program->cache, outcome)) {
         return false;
     }
+    setup->number = program->number ? program->number : atomic_fetch_add(&court->runs, 1) + 1;
     /* Inputs of timed runs are close together in one buffer. */
-    setup->number = number;
     for (uint32_t i = 0; kernel && !inputs && i < court->task->array_count; i++) {
         setup->shown |=
             (uint32_t)(is_shown(court, kernel, &setup->request, i) && !(program->exact >> i & 1))
             << i;
     }
     for (uint32_t i = 0; i < court->task->array_count; i++) {
-        if (!make_buffer(court, near, inputs, setup, number, i, outcome)) {
+        if (!make_buffer(court, near, inputs, setup, i, outcome)) {
             return false;
         }
     }
