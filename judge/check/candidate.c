@@ -204,13 +204,9 @@ static void note_errors(const struct bhi_task *task, const struct bhi_trial *tri
             continue;
         }
         bh_judge_error *error = &out->errors[count++];
-        struct bhi_largest largest = {error->absolute, error->relative, error->ulp};
-        bhi_largest_raise(task->arrays[i].dtype, trial->arrays[i].count, trial->arrays[i].expected,
-                          launched->outputs[i], &largest);
+        bhi_error_raise(task->arrays[i].dtype, trial->arrays[i].count, trial->arrays[i].expected,
+                        launched->outputs[i], error);
         snprintf(error->output, sizeof error->output, "%s", task->arrays[i].place);
-        error->absolute = largest.absolute;
-        error->relative = largest.relative;
-        error->ulp = largest.ulp;
         out->error_count = count;
     }
 }

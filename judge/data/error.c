@@ -8,23 +8,22 @@
 
 enum { BLOCK = 512 }; /* bytes that are alike more often than not */
 
-static void raise_one(bh_dtype dtype, uint64_t expected, uint64_t got,
-                      struct bhi_largest *largest) {
+static void raise_one(bh_dtype dtype, uint64_t expected, uint64_t got, bh_judge_error *error) {
     const double a = bhi_element_value(dtype, expected), b = bhi_element_value(dtype, got);
     const double distance = fabs(b - a);
     if (!isfinite(a) || !isfinite(b)) {
         return;
     }
     const uint64_t ulp = bhi_ulp_between(dtype, expected, got);
-    largest->ulp = ulp > largest->ulp ? ulp : largest->ulp;
-    largest->absolute = distance > largest->absolute ? distance : largest->absolute;
-    if (a != 0 && distance > largest->relative * fabs(a)) {
-        largest->relative = distance / fabs(a);
+    error->ulp = ulp > error->ulp ? ulp : error->ulp;
+    error->absolute = distance > error->absolute ? distance : error->absolute;
+    if (a != 0 && distance > error->relative * fabs(a)) {
+        error->relative = distance / fabs(a);
     }
 }
 
-void bhi_largest_raise(bh_dtype dtype, uint64_t count, const void *expected, const void *got,
-                       struct bhi_largest *largest) {
+void bhi_error_raise(bh_dtype dtype, uint64_t count, const void *expected, const void *got,
+                     bh_judge_error *error) {
     const uint32_t size = bhi_dtype_size(dtype), step = BLOCK / size;
     const uint8_t *a = expected, *b = got;
     for (uint64_t i = 0; i < count; i += step) {
@@ -37,7 +36,7 @@ void bhi_largest_raise(bh_dtype dtype, uint64_t count, const void *expected, con
             memcpy(&x, a + k * size, size); /* little endian */
             memcpy(&y, b + k * size, size);
             if (x != y) {
-                raise_one(dtype, x, y, largest);
+                raise_one(dtype, x, y, error);
             }
         }
     }

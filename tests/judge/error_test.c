@@ -8,11 +8,11 @@
 
 enum { COUNT = 3000 };
 
-static struct bhi_largest largest;
+static bh_judge_error largest;
 
 static void measure(const float *expected, const float *got, uint64_t count) {
-    largest = (struct bhi_largest){0};
-    bhi_largest_raise(BH_DTYPE_F32, count, expected, got, &largest);
+    largest = (bh_judge_error){0};
+    bhi_error_raise(BH_DTYPE_F32, count, expected, got, &largest);
 }
 
 TEST(what_is_equal_has_no_error) {
@@ -58,7 +58,7 @@ TEST(no_finite_number_is_no_error) {
 
 TEST(what_was_larger_before_stays) {
     const uint8_t a[] = {10}, b[] = {7};
-    largest = (struct bhi_largest){.absolute = 2, .relative = 4, .ulp = 9};
-    bhi_largest_raise(BH_DTYPE_U8, 1, a, b, &largest);
+    largest = (bh_judge_error){.absolute = 2, .relative = 4, .ulp = 9};
+    bhi_error_raise(BH_DTYPE_U8, 1, a, b, &largest);
     BHT_TRUE(largest.absolute == 3 && largest.relative == 4 && largest.ulp == 9);
 }
