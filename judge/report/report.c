@@ -25,9 +25,8 @@ double bhi_judge_error(const struct bhi_candidate *candidate) {
     return largest;
 }
 
-/* Those that are right first, by |key|; 0 comes last, if |zero_last|. */
-static int compare_by(const void *a, const void *b, double (*key)(const struct bhi_candidate *),
-                      bool zero_last) {
+/* Those that are right first, by |key|. */
+static int compare_by(const void *a, const void *b, double (*key)(const struct bhi_candidate *)) {
     const struct bhi_candidate *x = *(const struct bhi_candidate *const *)a,
                                *y = *(const struct bhi_candidate *const *)b;
     const bool x_correct = x->judgement.verdict == BH_JUDGE_CORRECT,
@@ -37,22 +36,28 @@ static int compare_by(const void *a, const void *b, double (*key)(const struct b
     }
     const double p = x_correct ? key(x) : 0, q = x_correct ? key(y) : 0;
     if (p != q) {
-        return (p > 0 || !zero_last) && (p < q || (zero_last && !(q > 0))) ? -1 : 1;
+        return p < q ? -1 : 1;
     }
     return x < y ? -1 : x > y;
 }
 
-static int compare_ratios(const void *a, const void *b) {
-    return compare_by(a, b, bhi_judge_ratio, true);
+/* What was not measured comes last. */
+static double time_of(const struct bhi_candidate *candidate) {
+    const double ratio = bhi_judge_ratio(candidate);
+    return ratio > 0 ? ratio : INFINITY;
+}
+
+static int compare_times(const void *a, const void *b) {
+    return compare_by(a, b, time_of);
 }
 
 static int compare_errors(const void *a, const void *b) {
-    return compare_by(a, b, bhi_judge_error, false);
+    return compare_by(a, b, bhi_judge_error);
 }
 
 void bhi_judge_rank(const struct bhi_judge_report *report, const struct bhi_candidate **out) {
     for (size_t i = 0; i < report->count; i++) {
         out[i] = &report->candidates[i];
     }
-    qsort(out, report->count, sizeof *out, report->by_error ? compare_errors : compare_ratios);
+    qsort(out, report->count, sizeof *out, report->by_error ? compare_errors : compare_times);
 }
