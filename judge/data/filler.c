@@ -420,13 +420,15 @@ BHI_PART void fill_noise(struct bhi_filler_place place, uint8_t *out, uint64_t s
     struct bhi_draws draws;
     offsets_init(all);
     for (uint64_t done = 0; done < size; done += sizeof words) {
-        draw(place, NOISE, 0, done / sizeof words[0], all, BLOCK, &draws);
-        for (int i = 0; i < BLOCK; i++) {
+        const uint64_t here = size - done < sizeof words ? size - done : sizeof words;
+        const uint32_t count = (uint32_t)((here + sizeof words[0] - 1) / sizeof words[0]);
+        draw(place, NOISE, 0, done / sizeof words[0], all, lanes_of(count), &draws);
+        for (uint32_t i = 0; i < count; i++) {
             for (int k = 0; k < 4; k++) {
                 words[i][k] = draws.words[k][i];
             }
         }
-        memcpy(out + done, words, size - done < sizeof words ? size - done : sizeof words);
+        memcpy(out + done, words, here);
     }
 }
 
