@@ -84,8 +84,6 @@ static uint64_t push_seed(const struct bhi_court *court, const struct bhi_trial 
     return trial->timed ? (uint64_t)bits.words[1] << 32 | bits.words[0] : trial->seed;
 }
 
-static const char *const role_names[] = {"in", "inout", "out"};
-
 /* -- a kernel: its request ------------------------------------------------------------------- */
 
 static bool add_bindings(const struct bhi_court *court, const struct bhi_trial *trial,
@@ -94,7 +92,7 @@ static bool add_bindings(const struct bhi_court *court, const struct bhi_trial *
         const struct bhi_task_array *array = &court->task->arrays[i];
         const size_t length = strlen(array->place);
         struct bhi_run_binding *binding =
-            bhi_run_add_binding(request, role_names[array->role], array->place, length,
+            bhi_run_add_binding(request, bhi_task_role_names[array->role], array->place, length,
                                 bhi_dtype_name(array->dtype), complaint);
         if (!binding || !bhi_binding_parse_place(binding, array->place, length, complaint)) {
             return false;

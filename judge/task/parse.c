@@ -261,8 +261,8 @@ static bool take_fills(struct parser *parser, const json_t *fills, struct bhi_ta
 }
 
 static bool has_own_fills(const struct bhi_task *task, const struct bhi_task_array *array) {
-    const json_t *in = json_object_get(task->json, array->role == BHI_TASK_IN ? "in" : "inout");
-    return json_object_get(json_object_get(in, array->place), "fills");
+    const json_t *arrays = json_object_get(task->json, bhi_task_role_names[array->role]);
+    return json_object_get(json_object_get(arrays, array->place), "fills");
 }
 
 /* Those of the task, or the usual ones where it has none at all, for each input that varies and has none of
@@ -389,9 +389,6 @@ static bool take_shape(struct parser *parser, const json_t *shape, struct bhi_ta
     return leave(parser);
 }
 
-/* The keys of the task that have arrays, by role. */
-static const char *const role_keys[3] = {"in", "inout", "out"};
-
 static bool take_array(struct parser *parser, const json_t *object, struct bhi_task_array *out) {
     static const char *const of_in[] = {"dtype", "shape", "fill", "fills", NULL};
     static const char *const of_inout[] = {"dtype", "shape", "fill", "fills", "abs",
@@ -411,10 +408,10 @@ static bool take_array(struct parser *parser, const json_t *object, struct bhi_t
 /* Takes all arrays of a role. */
 static bool take_arrays(struct parser *parser, enum bhi_task_role role) {
     struct bhi_task *task = parser->task;
-    json_t *arrays = json_object_get(task->json, role_keys[role]);
+    json_t *arrays = json_object_get(task->json, bhi_task_role_names[role]);
     const char *place;
     json_t *object;
-    enter(parser, role_keys[role]);
+    enter(parser, bhi_task_role_names[role]);
     if (arrays && !json_is_object(arrays)) {
         return refuse(parser, "it must be an object of bindings");
     }
@@ -425,7 +422,8 @@ static bool take_arrays(struct parser *parser, enum bhi_task_role role) {
         }
         for (size_t i = 0; i < task->array_count; i++) {
             if (!strcmp(task->arrays[i].place, place)) {
-                return refuse(parser, "it is in \"%s\", too", role_keys[task->arrays[i].role]);
+                return refuse(parser, "it is in \"%s\", too",
+                              bhi_task_role_names[task->arrays[i].role]);
             }
         }
         struct bhi_task_array *array = &task->arrays[task->array_count++];
@@ -885,47 +883,16 @@ static bool take_reference(struct parser *parser) {
 
 /* -- all ------------------------------------------------------------------------------------- */
 
-/* Computes every expression for every size. */
+/* Computes every expression for a size. */
 static bool check_expressions(struct parser *parser, size_t size) {
-    static const uint32_t one[3] = {1, 1, 1};
-    struct bhi_task *task = parser->task;
-    struct bhi_complaint *complaint = parser->reading.complaint;
-    struct bhi_array array;
-    uint32_t groups[3];
-    char *push;
-    for (size_t i = 0; i < task->array_count; i++) {
-        if (!bhi_task_shape(task, size, &task->arrays[i], &array, complaint)) {
-            enter(parser, role_keys[task->arrays[i].role]);
-            enter(parser, task->arrays[i].place);
-            enter(parser, "shape");
-            return bhi_reading_blame(&parser->reading);
-        }
+    const char *field[BHI_TASK_FIELD];
+    if (bhi_task_check_size(parser->task, size, field, parser->reading.complaint)) {
+        return true;
     }
-    if (!bhi_task_groups_for(task, size, &task->groups, one, groups, complaint)) {
-        enter(parser, "groups");
-        return bhi_reading_blame(&parser->reading);
+    for (size_t i = 0; field[i]; i++) {
+        enter(parser, field[i]);
     }
-    if (task->reference == BHI_REFERENCE_KERNEL &&
-        !bhi_task_groups_for(task, size, &task->reference_groups, one, groups, complaint)) {
-        enter(parser, "reference");
-        enter(parser, "groups");
-        return bhi_reading_blame(&parser->reading);
-    }
-    if (!bhi_task_push_text(task, size, 0, &push, complaint)) {
-        enter(parser, "push");
-        return bhi_reading_blame(&parser->reading);
-    }
-    free(push);
-    uint64_t amount;
-    if (!bhi_task_amount(task, size, &task->bytes, &amount, complaint)) {
-        enter(parser, "bytes");
-        return bhi_reading_blame(&parser->reading);
-    }
-    if (!bhi_task_amount(task, size, &task->operations, &amount, complaint)) {
-        enter(parser, "operations");
-        return bhi_reading_blame(&parser->reading);
-    }
-    return true;
+    return bhi_reading_blame(&parser->reading);
 }
 
 /* The hidden sizes are drawn later: whether the ends of their ranges are possible is checked now. */

@@ -8,6 +8,8 @@
 #include "base/format.h"
 #include "judge/data/draw.h"
 
+const char *const bhi_task_role_names[3] = {"in", "inout", "out"};
+
 static void free_file(struct bhi_task_file *file) {
     free(file->path);
     free(file->field);
@@ -73,24 +75,6 @@ static uint64_t draw(const struct bhi_task_range *range, uint64_t random, unsign
     return range->low + random % count * range->step;
 }
 
-static bool blame_size(const struct bhi_task *task, size_t size, struct bhi_complaint *complaint);
-
-/* Can everything be computed for it? */
-static bool check_size(const struct bhi_task *task, size_t size, struct bhi_complaint *complaint) {
-    static const uint32_t one[3] = {1, 1, 1};
-    struct bhi_array array;
-    uint32_t groups[3];
-    char *push = NULL;
-    bool good = true;
-    for (size_t i = 0; i < task->array_count && good; i++) {
-        good = bhi_task_shape(task, size, &task->arrays[i], &array, complaint);
-    }
-    good = good && bhi_task_groups_for(task, size, &task->groups, one, groups, complaint) &&
-           bhi_task_push_text(task, size, 0, &push, complaint);
-    free(push);
-    return good;
-}
-
 bool bhi_task_draw_sizes(struct bhi_task *task, uint64_t seed, struct bhi_complaint *complaint) {
     task->size_count = task->written_count;
     for (uint32_t i = 0; i < task->hidden_count; i++) {
@@ -102,7 +86,8 @@ bool bhi_task_draw_sizes(struct bhi_task *task, uint64_t seed, struct bhi_compla
             size->values[k] =
                 draw(&task->ranges[k], (uint64_t)bits.words[1] << 32 | bits.words[0], i % KINDS);
         }
-        if (!check_size(task, task->size_count - 1, complaint)) {
+        const char *field[BHI_TASK_FIELD];
+        if (!bhi_task_check_size(task, task->size_count - 1, field, complaint)) {
             const struct bhi_complaint inner = *complaint;
             return bhi_refuse(complaint, "\"hidden_sizes\": %.900s", inner.text);
         }
@@ -240,6 +225,48 @@ bool bhi_task_amount(const struct bhi_task *task, size_t size, const struct bhi_
         return blame_size(task, size, complaint);
     }
     return true;
+}
+
+static bool check_shapes(const struct bhi_task *task, size_t size,
+                         const char *out_field[BHI_TASK_FIELD], struct bhi_complaint *complaint) {
+    struct bhi_array ignored;
+    for (size_t i = 0; i < task->array_count; i++) {
+        const struct bhi_task_array *array = &task->arrays[i];
+        if (!bhi_task_shape(task, size, array, &ignored, complaint)) {
+            out_field[0] = bhi_task_role_names[array->role];
+            out_field[1] = array->place;
+            out_field[2] = "shape";
+            return false;
+        }
+    }
+    return true;
+}
+
+bool bhi_task_check_size(const struct bhi_task *task, size_t size,
+                         const char *out_field[BHI_TASK_FIELD], struct bhi_complaint *complaint) {
+    static const uint32_t one[3] = {1, 1, 1};
+    uint32_t groups[3];
+    uint64_t amount;
+    char *push = NULL;
+    memset(out_field, 0, BHI_TASK_FIELD * sizeof *out_field);
+    if (!check_shapes(task, size, out_field, complaint)) {
+        return false;
+    }
+    if (!bhi_task_groups_for(task, size, &task->groups, one, groups, complaint)) {
+        out_field[0] = "groups";
+    } else if (task->reference == BHI_REFERENCE_KERNEL &&
+               !bhi_task_groups_for(task, size, &task->reference_groups, one, groups, complaint)) {
+        out_field[0] = "reference";
+        out_field[1] = "groups";
+    } else if (!bhi_task_push_text(task, size, 0, &push, complaint)) {
+        out_field[0] = "push";
+    } else if (!bhi_task_amount(task, size, &task->bytes, &amount, complaint)) {
+        out_field[0] = "bytes";
+    } else if (!bhi_task_amount(task, size, &task->operations, &amount, complaint)) {
+        out_field[0] = "operations";
+    }
+    free(push);
+    return !out_field[0];
 }
 
 const char *bhi_task_fill_text(const struct bhi_task *task, size_t index, char out[BHI_FILL_TEXT]) {

@@ -26,6 +26,8 @@ enum {
 };
 
 enum bhi_task_role { BHI_TASK_IN, BHI_TASK_INOUT, BHI_TASK_OUT };
+/* As the task calls them: "in", "inout", "out". */
+extern const char *const bhi_task_role_names[3];
 
 /* A number of the task: as it is written, or an expression in the sizes. Borrowed from the task's
  * |json|. */
@@ -121,6 +123,11 @@ bool bhi_task_parse(const char *name, const char *folder, const char *text,
                     struct bhi_task *out_task, struct bhi_complaint *complaint);
 void bhi_task_free(struct bhi_task *task);
 
+/* Computes every expression for a size. If one is impossible, |out_field| has the keys of its field, from
+ * the outermost on, then NULL. */
+enum { BHI_TASK_FIELD = 4 };
+bool bhi_task_check_size(const struct bhi_task *task, size_t size,
+                         const char *out_field[BHI_TASK_FIELD], struct bhi_complaint *complaint);
 /* Draws the hidden sizes by the seed, behind those that are written, in place of those drawn before. Of
  * three one is prime and one odd in each parameter, where its range has such a number, and one is of the
  * range's upper tenth. */

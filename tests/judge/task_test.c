@@ -586,6 +586,18 @@ TEST(a_hidden_size_that_turns_out_impossible_is_the_tasks_fault) {
                 "\"hidden_sizes\": 0 groups along x: from 1 to 4294967295 are possible");
 }
 
+TEST(a_hidden_size_that_the_reference_cannot_have_is_the_tasks_fault) {
+    parse(bht_quoted("{`sizes`: [{`n`: 2}, {`n`: 4}], `hidden_sizes`: {`n`: [2, 640]},"
+                     " `out`: {`Y`: {`dtype`: `u8`, `shape`: [`n`]}}, `groups`: [1],"
+                     " `reference`: {`kernel`: `ref.comp`, `groups`: [`(n + 1) % 4`]}}"));
+    bool refused = false;
+    for (uint64_t seed = 0; seed < 20 && !refused; seed++) {
+        refused = !bhi_task_draw_sizes(&task, seed, &complaint);
+    }
+    BHT_TRUE(refused);
+    BHT_STR_HAS(complaint.text, "\"hidden_sizes\": 0 groups along x");
+}
+
 TEST(a_push_constant_that_is_drawn_varies_with_seed_and_size) {
     char *text[4];
     parse(replaced("2.5", "{`uniform`: [0.5, 4]}"));
