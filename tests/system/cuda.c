@@ -147,9 +147,8 @@ TEST(the_context_counts_within_the_limit_of_its_stream) {
     bh_buffer *buffer = NULL, *more = NULL;
     BHT_EQ(bh_buffer_create(context, (2 << 20) + 1, &on_device, &buffer, &detail),
            BH_OUT_OF_DEVICE_MEMORY);
-    BHT_STR_HAS(detail.message,
-                "has 337641472 of its limit of 339738624 bytes "
-                "(device_memory) in use, 337641472 of them by its CUDA context");
+    BHT_STR_HAS(detail.message, "has 337641472 of its limit of 339738624 bytes "
+                                "(device_memory) in use, 337641472 of them by its CUDA context");
     BHT_EQ(bh_buffer_create(context, 2 << 20, &on_device, &buffer, &detail), BH_OK);
     BHT_EQ(bh_buffer_create(context, 1, &on_device, &more, &detail), BH_OUT_OF_DEVICE_MEMORY);
     bh_buffer_release(buffer);

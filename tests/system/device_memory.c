@@ -299,11 +299,10 @@ TEST(limits_are_kept) {
     refused(a, MIB, BH_MEMORY_DEVICE, BH_OUT_OF_DEVICE_MEMORY,
             "1048576 bytes of device memory were asked for");
     refused(a, MIB, BH_MEMORY_DEVICE, BH_OUT_OF_DEVICE_MEMORY,
-            fx_on_cuda()
-                ? "stream a has 338694144 of its limit of 339738624 bytes "
-                  "(device_memory) in use, 337641472 of them by its CUDA context"
-                : "stream a has 1052672 of its limit of 2097152 bytes "
-                  "(device_memory) in use");
+            fx_on_cuda() ? "stream a has 338694144 of its limit of 339738624 bytes "
+                           "(device_memory) in use, 337641472 of them by its CUDA context"
+                         : "stream a has 1052672 of its limit of 2097152 bytes "
+                           "(device_memory) in use");
     /* Of the context. */
     refused(b, 2 * MIB, BH_MEMORY_DEVICE, BH_OUT_OF_DEVICE_MEMORY,
             "the context has 1052672 of its limit of 3145728 bytes");
