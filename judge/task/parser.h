@@ -1,0 +1,49 @@
+/* A task while it is read: the parser's parts. Each field is checked where it is read, so that a complaint
+ * names its line. */
+#ifndef BHI_JUDGE_TASK_PARSER_H
+#define BHI_JUDGE_TASK_PARSER_H
+
+#include "judge/task/reading.h"
+#include "judge/task/task.h"
+
+struct parser {
+    struct bhi_reading reading;
+    const char *folder;
+    struct bhi_task *task;
+};
+
+static inline void enter(struct parser *parser, const char *key) {
+    bhi_reading_enter(&parser->reading, key);
+}
+
+static inline void enter_element(struct parser *parser, size_t index) {
+    bhi_reading_enter_element(&parser->reading, index);
+}
+
+/* Returns true. */
+static inline bool leave(struct parser *parser) {
+    bhi_reading_leave(&parser->reading);
+    return true;
+}
+
+#define refuse(parser, ...) bhi_reading_refuse(&(parser)->reading, __VA_ARGS__)
+
+/* Takes a file of the task's folder. */
+bool bhi_parser_take_file(struct parser *parser, const json_t *value, struct bhi_task_file *out);
+/* Takes a whole number from 1, or an expression. Whether that can be computed is checked when the
+ * sizes are known. */
+bool bhi_parser_take_number(struct parser *parser, const json_t *value,
+                            struct bhi_task_number *out);
+
+/* -- arrays.c -------------------------------------------------------------------------------- */
+
+/* "uniform": [LOW, HIGH], "normal": [MEAN, DEVIATION], "integers": [FIRST, LAST]. */
+bool bhi_parser_take_pair(struct parser *parser, const json_t *value, enum bhi_filler_kind kind,
+                          struct bhi_filler *out);
+/* Takes all arrays of a role. */
+bool bhi_parser_take_arrays(struct parser *parser, enum bhi_task_role role);
+/* When all arrays are known: the fills of those that vary and have none of their own. They are those of the
+ * task, or the usual ones where it has none at all. */
+bool bhi_parser_take_common_fills(struct parser *parser);
+
+#endif
