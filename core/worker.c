@@ -50,21 +50,27 @@ static struct bhi_submission *head_of(const struct bhi_core_worker *worker) {
     return BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
 }
 
-/* Returns when |running| must be stopped. |limit_ns|: how long it may take. */
-static uint64_t due_ns(const struct bhi_core_worker *worker, const struct bhi_submission *running,
-                       uint64_t limit_ns) {
+/* Returns when |running| must be stopped. */
+static uint64_t due_ns(const struct bhi_core_worker *worker, const struct bhi_submission *running) {
     if (running->end_requested) {
         return bhi_after_ns(worker->asked_ns, worker->stream->grace_ns);
     }
-    return running->cancel_requested ? 0 : bhi_after_ns(worker->running_since_ns, limit_ns);
+    return running->cancel_requested ? 0
+           : running->due_ns         ? running->due_ns
+                                     : bhi_after_ns(worker->running_since_ns, running->deadline_ns);
 }
 
 /* Returns the shorter of two limits: it is not known yet whether the submission compiles or runs.
  */
 static uint64_t shorter_ns(const struct bhi_core_worker *worker,
                            const struct bhi_submission *submission) {
-    uint64_t compile_ns = worker->stream->compile_deadline_ns;
-    return submission->deadline_ns < compile_ns ? submission->deadline_ns : compile_ns;
+    const uint64_t compile_ns = worker->stream->compile_deadline_ns;
+    uint64_t limit_ns = submission->deadline_ns;
+    if (submission->due_ns) {
+        const uint64_t from_ns = submission->released_ns;
+        limit_ns = submission->due_ns > from_ns ? submission->due_ns - from_ns : 1;
+    }
+    return limit_ns < compile_ns ? limit_ns : compile_ns;
 }
 
 /* Returns when to look whether |running| compiles, if it was not seen compiling yet. That is early,
@@ -72,7 +78,7 @@ static uint64_t shorter_ns(const struct bhi_core_worker *worker,
 static uint64_t early_ns(const struct bhi_core_worker *worker, const struct bhi_submission *running,
                          uint64_t now_ns) {
     const uint64_t compile_ns = worker->stream->compile_deadline_ns, pause_ns = compile_ns / 8;
-    const uint64_t due = due_ns(worker, running, running->deadline_ns);
+    const uint64_t due = due_ns(worker, running);
     const uint64_t early =
         compile_ns == BH_FOREVER
             ? BH_FOREVER
@@ -146,9 +152,6 @@ static int release(struct bhi_core_worker *worker, struct bhi_submission *submis
     submission->worker = worker;
     submission->seq = ++worker->published;
     submission->released_ns = now_ns;
-    if (submission->due_ns) {
-        submission->deadline_ns = submission->due_ns > now_ns ? submission->due_ns - now_ns : 1;
-    }
     if (first) {
         worker->running_since_ns = submission->released_ns;
         worker->marker_seen = worker->harvested;
@@ -493,7 +496,7 @@ static bool compiling(struct bhi_core_worker *worker, const struct bhi_submissio
 static uint64_t compile_due_ns(struct bhi_core_worker *worker, const struct bhi_submission *running,
                                uint64_t now_ns) {
     if (running->end_requested || running->cancel_requested) {
-        return due_ns(worker, running, BH_FOREVER);
+        return due_ns(worker, running);
     }
     return bhi_compile_due(&worker->compile, worker->running_since_ns,
                            worker->stream->compile_deadline_ns, worker->core->ops->cpu_ns(worker),
@@ -597,8 +600,7 @@ uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_n
     }
     bool compiles = compiling(worker, running, snapshot, now_ns);
     uint64_t grace_ns = worker->stream->grace_ns;
-    uint64_t due = compiles ? compile_due_ns(worker, running, now_ns)
-                            : due_ns(worker, running, running->deadline_ns);
+    uint64_t due = compiles ? compile_due_ns(worker, running, now_ns) : due_ns(worker, running);
     if (due > now_ns) {
         /* A submission that was neither seen to compile nor to have compiled may begin to compile
          * after this look. */
