@@ -60,9 +60,12 @@ static bool make_array(const struct bhi_task *task, struct bhi_trial *trial, uin
         return read_file(&array->file, &out->form, out->before, complaint);
     }
     const struct bhi_filler_place place = {.seed = trial->seed, .trial = number, .array = index};
-    struct bhi_task_fill fill = {.filler = array->filler};
+    struct bhi_task_fill fill = {.filler = array->filler, .ends = array->ends};
     if (trial->fill && trial->fill <= array->fill_count) {
         fill = array->fills[trial->fill - 1];
+    }
+    if (!bhi_task_end_filler(task, trial->size, &fill.ends, &fill.filler, complaint)) {
+        return false;
     }
     return bhi_arrange(fill.arrangement, &fill.filler, place, array->dtype, out->count,
                        out->before) ||
@@ -200,8 +203,9 @@ bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, 
     return true;
 }
 
-static bool make_anew(const struct bhi_task_array *array, const struct bhi_trial_array *of,
-                      struct bhi_filler_place place, void *room, struct bhi_trial_array *out) {
+static bool make_anew(const struct bhi_task *task, size_t size, struct bhi_filler_place place,
+                      const struct bhi_trial_array *of, void *room, struct bhi_trial_array *out) {
+    const struct bhi_task_array *array = &task->arrays[place.array];
     *out = (struct bhi_trial_array){.form = of->form, .count = of->count, .lent = room};
     if (array->role == BHI_TASK_OUT) {
         return true;
@@ -212,7 +216,10 @@ static bool make_anew(const struct bhi_task_array *array, const struct bhi_trial
     if (array->filler.kind == BHI_FILLER_FILE) {
         memcpy(out->before, of->before, of->form.bytes);
     } else {
-        bhi_filler_fill(&array->filler, place, array->dtype, of->count, out->before);
+        struct bhi_filler filler = array->filler;
+        struct bhi_complaint unused; /* |of| was made with the same ends */
+        (void)bhi_task_end_filler(task, size, &array->ends, &filler, &unused);
+        bhi_filler_fill(&filler, place, array->dtype, of->count, out->before);
     }
     return true;
 }
@@ -224,7 +231,7 @@ bool bhi_trial_anew(const struct bhi_task *task, const struct bhi_trial *of, uin
     out->arrays = calloc(task->array_count, sizeof *out->arrays);
     for (uint32_t i = 0; out->arrays && i < task->array_count; i++) {
         const struct bhi_filler_place place = {.seed = seed, .array = i};
-        if (!make_anew(&task->arrays[i], &of->arrays[i], place, rooms ? rooms[i] : NULL,
+        if (!make_anew(task, of->size, place, &of->arrays[i], rooms ? rooms[i] : NULL,
                        &out->arrays[i])) {
             bhi_trial_free(task, out);
         }

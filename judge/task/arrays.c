@@ -15,21 +15,42 @@ static bool take_real(struct parser *parser, const json_t *value, double *out) {
 
 /* -- generators ------------------------------------------------------------------------------ */
 
+/* An end of INTEGERS: a whole number, or an expression that is computed for each size. */
+static bool take_end(const json_t *value, int64_t *out, const char **out_expression) {
+    *out_expression = json_string_value(value);
+    *out = json_integer_value(value); /* 0 of a text */
+    return *out_expression || json_is_integer(value);
+}
+
+static bool take_integers(struct parser *parser, const json_t *pair, struct bhi_filler *out,
+                          struct bhi_task_ends *out_ends) {
+    if (!take_end(json_array_get(pair, 0), &out->first, &out_ends->first) ||
+        !take_end(json_array_get(pair, 1), &out->last, &out_ends->last)) {
+        return refuse(parser, "it must be an array of two whole numbers, or expressions such as "
+                              "\"n - 1\"");
+    }
+    /* Until it is computed, an expression is another number than the other end, unless that is the
+     * same expression. */
+    if (out_ends->first && out_ends->last) {
+        out->last = strcmp(out_ends->first, out_ends->last) != 0;
+    } else if (out_ends->first) {
+        out->first = !out->last;
+    } else if (out_ends->last) {
+        out->last = !out->first;
+    }
+    return out_ends->first || out_ends->last || out->first <= out->last ||
+           refuse(parser, "the first number is greater than the last");
+}
+
 bool bhi_parser_take_pair(struct parser *parser, const json_t *value, enum bhi_filler_kind kind,
-                          struct bhi_filler *out) {
+                          struct bhi_filler *out, struct bhi_task_ends *out_ends) {
     const json_t *low = json_array_get(value, 0), *high = json_array_get(value, 1);
     if (json_array_size(value) != 2) {
         return refuse(parser, "it must be an array of two numbers");
     }
     out->kind = kind;
     if (kind == BHI_FILLER_INTEGERS) {
-        if (!json_is_integer(low) || !json_is_integer(high)) {
-            return refuse(parser, "it must be an array of two whole numbers");
-        }
-        out->first = json_integer_value(low);
-        out->last = json_integer_value(high);
-        return out->first <= out->last ||
-               refuse(parser, "the first number is greater than the last");
+        return take_integers(parser, value, out, out_ends);
     }
     if (!take_real(parser, low, &out->low) || !take_real(parser, high, &out->high)) {
         return false;
@@ -74,11 +95,11 @@ static bool take_filler_key(struct parser *parser, const char *key, const json_t
                         refuse(parser, "it must be from 0 to 1"));
     }
     if (!strcmp(key, "uniform")) {
-        good = bhi_parser_take_pair(parser, value, BHI_FILLER_UNIFORM, filler);
+        good = bhi_parser_take_pair(parser, value, BHI_FILLER_UNIFORM, filler, &out->ends);
     } else if (!strcmp(key, "normal")) {
-        good = bhi_parser_take_pair(parser, value, BHI_FILLER_NORMAL, filler);
+        good = bhi_parser_take_pair(parser, value, BHI_FILLER_NORMAL, filler, &out->ends);
     } else if (!strcmp(key, "integers")) {
-        good = bhi_parser_take_pair(parser, value, BHI_FILLER_INTEGERS, filler);
+        good = bhi_parser_take_pair(parser, value, BHI_FILLER_INTEGERS, filler, &out->ends);
     } else if (!strcmp(key, "file")) {
         filler->kind = BHI_FILLER_FILE;
         good = bhi_parser_take_file(parser, value, &out->file);
@@ -134,7 +155,7 @@ static const char *const arrangements =
 static bool take_fill(struct parser *parser, const json_t *value,
                       const struct bhi_task_array *array, struct bhi_task_fill *out) {
     const char *name = json_string_value(value);
-    *out = (struct bhi_task_fill){.filler = array->filler, .name = name};
+    *out = (struct bhi_task_fill){.filler = array->filler, .ends = array->ends, .name = name};
     for (int i = BHI_ARRANGE_NONE + 1; name && i < BHI_ARRANGEMENTS; i++) {
         if (!strcmp(name, bhi_arrangement_names[i])) {
             out->arrangement = (enum bhi_arrangement)i;
@@ -154,6 +175,7 @@ static bool take_fill(struct parser *parser, const json_t *value,
         return false;
     }
     out->filler = other.filler;
+    out->ends = other.ends;
     out->name = name ? name : json_object_iter_key(json_object_iter((json_t *)value));
     return true;
 }
@@ -203,7 +225,7 @@ bool bhi_parser_take_common_fills(struct parser *parser) {
         }
         for (int k = BHI_ARRANGE_EQUAL; k <= BHI_ARRANGE_ENDS && task->default_fills; k++) {
             array->fills[array->fill_count++] = (struct bhi_task_fill){
-                (enum bhi_arrangement)k, array->filler, bhi_arrangement_names[k]};
+                (enum bhi_arrangement)k, array->filler, array->ends, bhi_arrangement_names[k]};
         }
     }
     return true;

@@ -211,7 +211,7 @@ static bool take_seeds(struct parser *parser) {
 /* -- how a kernel is launched ---------------------------------------------------------------- */
 
 /* {"uniform": [0.1, 4]}, {"normal": [0, 1]} or {"integers": [1, 9]}: drawn for each seed. */
-static bool take_drawn(struct parser *parser, const json_t *value, struct bhi_filler *out) {
+static bool take_drawn(struct parser *parser, const json_t *value, struct bhi_task_push *out) {
     static const char *const kinds[] = {[BHI_FILLER_UNIFORM] = "uniform",
                                         [BHI_FILLER_NORMAL] = "normal",
                                         [BHI_FILLER_INTEGERS] = "integers"};
@@ -219,7 +219,8 @@ static bool take_drawn(struct parser *parser, const json_t *value, struct bhi_fi
         const json_t *pair = json_object_get(value, kinds[kind]);
         if (pair && json_object_size(value) == 1) {
             enter(parser, kinds[kind]);
-            return bhi_parser_take_pair(parser, pair, (enum bhi_filler_kind)kind, out) &&
+            return bhi_parser_take_pair(parser, pair, (enum bhi_filler_kind)kind, &out->filler,
+                                        &out->ends) &&
                    leave(parser);
         }
     }
@@ -256,7 +257,7 @@ static bool take_pushes(struct parser *parser) {
             snprintf(push->text, sizeof push->text, "%lld", (long long)json_integer_value(value));
         } else if (json_is_boolean(value)) {
             snprintf(push->text, sizeof push->text, "%s", json_is_true(value) ? "true" : "false");
-        } else if (!push->expression && !take_drawn(parser, value, &push->filler)) {
+        } else if (!push->expression && !take_drawn(parser, value, push)) {
             return false;
         }
         leave(parser);

@@ -37,9 +37,10 @@ bool bhi_parser_take_number(struct parser *parser, const json_t *value,
 
 /* -- arrays.c -------------------------------------------------------------------------------- */
 
-/* "uniform": [LOW, HIGH], "normal": [MEAN, DEVIATION], "integers": [FIRST, LAST]. */
+/* "uniform": [LOW, HIGH], "normal": [MEAN, DEVIATION], "integers": [FIRST, LAST], whose numbers may be
+ * expressions. */
 bool bhi_parser_take_pair(struct parser *parser, const json_t *value, enum bhi_filler_kind kind,
-                          struct bhi_filler *out);
+                          struct bhi_filler *out, struct bhi_task_ends *out_ends);
 /* Takes all arrays of a role. */
 bool bhi_parser_take_arrays(struct parser *parser, enum bhi_task_role role);
 /* When all arrays are known: the fills of those that vary and have none of their own. They are those of the

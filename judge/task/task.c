@@ -146,6 +146,39 @@ bool bhi_task_shape(const struct bhi_task *task, size_t size, const struct bhi_t
     return bhi_array_measure(out_array, complaint) || blame_size(task, size, complaint);
 }
 
+/* Computes an end, if it is an expression. */
+static bool compute_end(const struct bhi_task *task, size_t size, const char *expression,
+                        int64_t *out, struct bhi_complaint *complaint) {
+    const struct bhi_task_number number = {.expression = expression};
+    uint64_t value;
+    if (!expression) {
+        return true;
+    }
+    if (!compute(task, size, NULL, &number, &value, complaint)) {
+        return blame_size(task, size, complaint);
+    }
+    if (value > INT64_MAX) {
+        bhi_refuse(complaint, "'%.200s' is more than 63 bits", expression);
+        return blame_size(task, size, complaint);
+    }
+    *out = (int64_t)value;
+    return true;
+}
+
+bool bhi_task_end_filler(const struct bhi_task *task, size_t size, const struct bhi_task_ends *ends,
+                         struct bhi_filler *filler, struct bhi_complaint *complaint) {
+    if (!compute_end(task, size, ends->first, &filler->first, complaint) ||
+        !compute_end(task, size, ends->last, &filler->last, complaint)) {
+        return false;
+    }
+    if (filler->kind == BHI_FILLER_INTEGERS && filler->first > filler->last) {
+        bhi_refuse(complaint, "the first number, %" PRId64 ", is greater than the last, %" PRId64,
+                   filler->first, filler->last);
+        return blame_size(task, size, complaint);
+    }
+    return true;
+}
+
 bool bhi_task_groups_for(const struct bhi_task *task, size_t size,
                          const struct bhi_task_groups *groups, const uint32_t local_size[3],
                          uint32_t out_groups[3], struct bhi_complaint *complaint) {
@@ -165,21 +198,25 @@ bool bhi_task_groups_for(const struct bhi_task *task, size_t size,
 }
 
 /* A number of f32, which f64 has, too, or a whole number. */
-static void write_drawn(const struct bhi_task *task, size_t size, size_t index, uint64_t seed,
-                        FILE *out) {
+static bool write_drawn(const struct bhi_task *task, size_t size, size_t index, uint64_t seed,
+                        FILE *out, struct bhi_complaint *complaint) {
     enum { PUSHES = 0x8000 }; /* an array's number is less */
-    const struct bhi_filler *filler = &task->pushes[index].filler;
+    struct bhi_filler filler = task->pushes[index].filler;
     const struct bhi_filler_place place = {
         .seed = seed, .trial = (uint32_t)size, .array = PUSHES + (uint32_t)index};
     float real;
     int64_t whole;
-    if (filler->kind == BHI_FILLER_INTEGERS) {
-        bhi_filler_fill(filler, place, BH_DTYPE_I64, 1, &whole);
-        fprintf(out, "%" PRId64, whole);
-        return;
+    if (!bhi_task_end_filler(task, size, &task->pushes[index].ends, &filler, complaint)) {
+        return false;
     }
-    bhi_filler_fill(filler, place, BH_DTYPE_F32, 1, &real);
-    fprintf(out, "%#.9g", (double)real);
+    if (filler.kind == BHI_FILLER_INTEGERS) {
+        bhi_filler_fill(&filler, place, BH_DTYPE_I64, 1, &whole);
+        fprintf(out, "%" PRId64, whole);
+    } else {
+        bhi_filler_fill(&filler, place, BH_DTYPE_F32, 1, &real);
+        fprintf(out, "%#.9g", (double)real);
+    }
+    return true;
 }
 
 bool bhi_task_push_text(const struct bhi_task *task, size_t size, uint64_t seed, char **out_text,
@@ -199,7 +236,7 @@ bool bhi_task_push_text(const struct bhi_task *task, size_t size, uint64_t seed,
         } else if (push->text[0]) {
             fputs(push->text, out);
         } else {
-            write_drawn(task, size, i, seed, out);
+            good = write_drawn(task, size, i, seed, out, complaint);
         }
     }
     if (!out || fclose(out) != 0) {
@@ -227,15 +264,37 @@ bool bhi_task_amount(const struct bhi_task *task, size_t size, const struct bhi_
     return true;
 }
 
-static bool check_shapes(const struct bhi_task *task, size_t size,
-                         const char *out_field[BHI_TASK_FIELD], struct bhi_complaint *complaint) {
+static bool check_fills(const struct bhi_task *task, size_t size,
+                        const struct bhi_task_array *array, struct bhi_complaint *complaint) {
+    for (size_t i = 0; i < array->fill_count; i++) {
+        struct bhi_filler filler = array->fills[i].filler;
+        if (!bhi_task_end_filler(task, size, &array->fills[i].ends, &filler, complaint)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Returns the key of what is impossible; NULL: nothing. */
+static const char *check_array(const struct bhi_task *task, size_t size,
+                               const struct bhi_task_array *array,
+                               struct bhi_complaint *complaint) {
     struct bhi_array ignored;
+    struct bhi_filler filler = array->filler;
+    return !bhi_task_shape(task, size, array, &ignored, complaint)              ? "shape"
+           : !bhi_task_end_filler(task, size, &array->ends, &filler, complaint) ? "fill"
+           : !check_fills(task, size, array, complaint)                         ? "fills"
+                                                                                : NULL;
+}
+
+static bool check_arrays(const struct bhi_task *task, size_t size,
+                         const char *out_field[BHI_TASK_FIELD], struct bhi_complaint *complaint) {
     for (size_t i = 0; i < task->array_count; i++) {
         const struct bhi_task_array *array = &task->arrays[i];
-        if (!bhi_task_shape(task, size, array, &ignored, complaint)) {
+        out_field[2] = check_array(task, size, array, complaint);
+        if (out_field[2]) {
             out_field[0] = bhi_task_role_names[array->role];
             out_field[1] = array->place;
-            out_field[2] = "shape";
             return false;
         }
     }
@@ -249,7 +308,7 @@ bool bhi_task_check_size(const struct bhi_task *task, size_t size,
     uint64_t amount;
     char *push = NULL;
     memset(out_field, 0, BHI_TASK_FIELD * sizeof *out_field);
-    if (!check_shapes(task, size, out_field, complaint)) {
+    if (!check_arrays(task, size, out_field, complaint)) {
         return false;
     }
     if (!bhi_task_groups_for(task, size, &task->groups, one, groups, complaint)) {

@@ -42,11 +42,17 @@ struct bhi_task_file {
     char *field; /* where it is named, for complaints: PATH:LINE: "key" "key"; owned */
 };
 
+/* The first and the last number of INTEGERS as expressions in the sizes; NULL: the filler's. */
+struct bhi_task_ends {
+    const char *first, *last; /* borrowed from the task's |json| */
+};
+
 /* Another content of an input than its generator makes. */
 struct bhi_task_fill {
     enum bhi_arrangement arrangement;
     struct bhi_filler filler; /* the array's, or another */
-    const char *name;         /* as in the task; borrowed */
+    struct bhi_task_ends ends;
+    const char *name; /* as in the task; borrowed */
 };
 
 struct bhi_task_array {
@@ -56,6 +62,7 @@ struct bhi_task_array {
     struct bhi_task_number shape[BHI_TASK_RANK];
     uint32_t rank;
     struct bhi_filler filler;                   /* of IN and INOUT */
+    struct bhi_task_ends ends;                  /* of |filler| */
     struct bhi_task_file file;                  /* of BHI_FILLER_FILE */
     struct bhi_task_fill fills[BHI_TASK_FILLS]; /* of an input that is no file */
     size_t fill_count;
@@ -68,6 +75,7 @@ struct bhi_task_push {
     const char *expression;   /* a whole number; NULL: |text| or |filler| */
     char text[40];            /* a number, as JSON has it, or true or false; "": |filler| */
     struct bhi_filler filler; /* what it is drawn from: UNIFORM, NORMAL or INTEGERS */
+    struct bhi_task_ends ends;
 };
 
 enum bhi_task_reference { BHI_REFERENCE_KERNEL, BHI_REFERENCE_EVAL, BHI_REFERENCE_FILES };
@@ -138,6 +146,9 @@ const char *bhi_task_size_text(const struct bhi_task *task, size_t size, char ou
 /* Computes the array's type and shape for a size. */
 bool bhi_task_shape(const struct bhi_task *task, size_t size, const struct bhi_task_array *array,
                     struct bhi_array *out_array, struct bhi_complaint *complaint);
+/* Computes the ends of |filler| for a size. */
+bool bhi_task_end_filler(const struct bhi_task *task, size_t size, const struct bhi_task_ends *ends,
+                         struct bhi_filler *filler, struct bhi_complaint *complaint);
 /* Computes the groups for a kernel whose workgroup is |local_size|, which expressions know as
  * local_x, local_y and local_z. */
 bool bhi_task_groups_for(const struct bhi_task *task, size_t size,

@@ -301,6 +301,48 @@ TEST(each_seed_has_inputs_of_its_own) {
     bhi_task_free(&from);
 }
 
+/* Indices of an array: each run has those of its own size. */
+TEST(ends_of_integers_follow_the_size) {
+    static const char gather[] =
+        "{\"sizes\": [{\"n\": 3}, {\"n\": 200}], \"groups\": [1],\n"
+        "\"in\": {\"A\": {\"dtype\": \"u32\", \"shape\": [400], \"fill\": {\"integers\":\n"
+        "         [\"n - 2\", \"n - 1\"]}, \"fills\": [\"ends\", {\"integers\": [0, \"n\"]}]}},\n"
+        "\"out\": {\"Y\": {\"dtype\": \"u8\", \"shape\": []}},\n"
+        "\"reference\": {\"kernel\": \"r.comp\"}}";
+    enum { SIZES = 2, OF_EACH = 4 /* two seeds, two fills */, COUNT = 400 };
+    static const uint64_t seven[] = {7};
+    struct bhi_task from;
+    struct bhi_trials trials;
+    struct bhi_trial anew;
+    struct bhi_complaint complaint;
+    BHT_TRUE(bhi_task_parse("t.json", ".", gather, &from, &complaint));
+    BHT_TRUE(bhi_trials_make(&from, seven, 1, &trials, &complaint));
+    for (size_t i = 0; i < 2 * trials.count; i++) {
+        const struct bhi_trial *trial = &trials.list[i % trials.count];
+        const uint32_t n = (uint32_t)from.sizes[trial->size].values[0];
+        const bool timed = i >= trials.count; /* its inputs are the generator's, of any fill */
+        if (timed) {
+            BHT_TRUE(bhi_trial_anew(&from, trial, 8, NULL, &anew));
+        }
+        const uint32_t *values = input(timed ? &anew : trial, 0);
+        const uint32_t first = !timed && trial->fill == 2 ? 0 : n - 2;
+        const uint32_t last = !timed && trial->fill == 2 ? n : n - 1;
+        uint32_t least = UINT32_MAX, most = 0;
+        for (size_t k = 0; k < COUNT; k++) {
+            least = values[k] < least ? values[k] : least;
+            most = values[k] > most ? values[k] : most;
+        }
+        BHT_WITHIN(least, first, first + 8); /* of so many numbers the ends, or nearly */
+        BHT_WITHIN(most, last < 8 ? last : last - 8, last);
+        if (timed) {
+            bhi_trial_free(&from, &anew);
+        }
+    }
+    BHT_EQ(trials.count, SIZES * OF_EACH);
+    bhi_trials_free(&from, &trials);
+    bhi_task_free(&from);
+}
+
 /* Makes the trials again, with these fills; "": the usual ones. */
 static void open_with(const char *fills) {
     static const uint64_t hidden[] = {77};

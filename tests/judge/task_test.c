@@ -117,12 +117,15 @@ static bool is_storable_from(const char *fill) {
 
 TEST(inputs_that_never_vary) {
     static const char *const same[] = {"{\"file\": \"x.npy\"}", "{\"uniform\": [2, 2]}",
-                                       "{\"normal\": [2, 0]}", "{\"integers\": [3, 3]}"};
+                                       "{\"normal\": [2, 0]}", "{\"integers\": [3, 3]}",
+                                       "{\"integers\": [\"1 + 2\", \"1 + 2\"]}"};
     static const char *const vary[] = {"\"uniform\"",
                                        "\"normal\"",
                                        "\"bits\"",
                                        "\"special\"",
                                        "{\"integers\": [3, 4]}",
+                                       "{\"integers\": [\"1 + 2\", \"2 + 2\"]}",
+                                       "{\"integers\": [1, \"1 + 2\"]}",
                                        "{\"uniform\": [2, 2], \"special\": 0.1}",
                                        "{\"normal\": [2, 0], \"special\": 0.1}",
                                        "{\"integers\": [3, 3], \"special\": 0.1}"};
@@ -368,7 +371,22 @@ TEST(generators_that_are_wrong) {
            "further apart than f64 can count");
     refuse(7, "0.5}", "-0.5}", "`in` `X` `fill` `special`: it must be from 0 to 1");
     refuse(9, "`bits`", "{`integers`: [0, 1.5]}",
-           "`inout` `Z` `fill` `integers`: it must be an array of two whole numbers");
+           "`inout` `Z` `fill` `integers`: it must be an array of two whole numbers, or "
+           "expressions such as `n - 1`");
+    refuse(9, "`bits`", "{`integers`: [`k`, 9]}",
+           "`inout` `Z` `fill`: 'k': column 1: there is no size 'k' (with n=1000, m=3)");
+    refuse(9, "`bits`", "{`integers`: [0, `m - 4`]}",
+           "`inout` `Z` `fill`: 'm - 4': column 3: less than 0 (with n=1000, m=3)");
+    refuse(9, "`bits`", "{`integers`: [3, `m - 1`]}",
+           "`inout` `Z` `fill`: the first number, 3, is greater than the last, 2 (with n=1000, "
+           "m=3)");
+    refuse(9, "`bits`", "{`integers`: [0, `9223372036854775808`]}",
+           "`inout` `Z` `fill`: '9223372036854775808' is more than 63 bits (with n=1000, m=3)");
+    refuse(9, "`bits`", "`bits`, `fills`: [`equal`, {`integers`: [2, `m - 2`]}]",
+           "`inout` `Z` `fills`: the first number, 2, is greater than the last, 1 (with n=1000, "
+           "m=3)");
+    refuse(11, "2.5", "{`integers`: [4, `m`]}",
+           "`push`: the first number, 4, is greater than the last, 3 (with n=1000, m=3)");
     refuse(9, "`bits`", "{`uniform`: [`0`, 1]}",
            "`inout` `Z` `fill` `uniform`: it must be a number");
     refuse(9, "`bits`", "{`normal`: [0, `1`]}", "`inout` `Z` `fill` `normal`: it must be a number");
@@ -617,6 +635,10 @@ TEST(a_push_constant_that_is_drawn_varies_with_seed_and_size) {
     parse(replaced("2.5", "{`integers`: [-3, -3]}"));
     BHT_TRUE(bhi_task_push_text(&task, 0, 1, &text[0], &complaint));
     BHT_STR_HAS(text[0], "a=-3,");
+    free(text[0]);
+    parse(replaced("2.5", "{`integers`: [`m + 1`, `m + 1`]}"));
+    BHT_TRUE(bhi_task_push_text(&task, 0, 1, &text[0], &complaint));
+    BHT_STR_HAS(text[0], "a=4,");
     free(text[0]);
 }
 
