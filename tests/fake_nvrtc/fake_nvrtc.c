@@ -269,12 +269,12 @@ enum result nvrtcAddNameExpression(struct program *program, const char *text) {
     return SUCCESS;
 }
 
-static void call_the_system(void) {
+/* Returns false where the real one would read behind a block of the heap. */
+static bool call_the_system(void) {
     char folder[256];
     struct rlimit limit;
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGTERM, SIG_DFL);
-    (void)!getcwd(folder, sizeof folder);
     if (getrlimit(RLIMIT_STACK, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_STACK, &limit);
@@ -283,6 +283,7 @@ static void call_the_system(void) {
     if (zone) {
         fclose(zone);
     }
+    return getcwd(folder, sizeof folder);
 }
 
 enum result nvrtcCompileProgram(struct program *program, int count, const char *const *options) {
@@ -290,7 +291,10 @@ enum result nvrtcCompileProgram(struct program *program, int count, const char *
                                         "--std=", "--device-debug", "--time=-"};
     program->option_count = count;
     program->options = options;
-    call_the_system();
+    if (!call_the_system()) {
+        LOG("nvrtc: error: there is no folder.\n");
+        return BUILTIN;
+    }
     if (!dlopen(BUILTINS, RTLD_NOW)) {
         LOG("nvrtc: error: failed to open " BUILTINS ".\n");
         return BUILTIN;
