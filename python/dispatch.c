@@ -6,49 +6,6 @@
 
 #define WHAT "launch"
 
-/* -- bound --------------------------------------------------------------------------------------
- */
-
-/* A buffer with what the kernel may do: bulkhead.out(y), bulkhead.read(x). */
-struct bound {
-    PyObject base;
-    PyObject *buffer;
-    bh_access access;
-};
-
-PyObject *bhi_py_make_bound(PyObject *module, PyObject *args) {
-    PyObject *buffer;
-    int access;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "Oi:bound", &buffer, &access)) {
-        return NULL;
-    }
-    if (!PyObject_TypeCheck(buffer, bhi_py.buffer)) {
-        return bhi_py_refuse_type("%s: a Buffer, not %R",
-                                  access == BH_ACCESS_WRITE ? "out" : "read",
-                                  (PyObject *)Py_TYPE(buffer));
-    }
-    struct bound *bound = bhi_py_new(bhi_py.bound);
-    if (bound) {
-        bound->buffer = Py_NewRef(buffer);
-        bound->access = (bh_access)access;
-    }
-    return (PyObject *)bound;
-}
-
-static void bound_dealloc(PyObject *self) {
-    Py_XDECREF(((struct bound *)self)->buffer);
-    bhi_py_free(self);
-}
-
-static PyType_Slot bound_slots[] = {{Py_tp_dealloc, bound_dealloc}, {0, NULL}};
-PyType_Spec bhi_py_bound_spec = {
-    .name = "bulkhead._native.Bound",
-    .basicsize = sizeof(struct bound),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = bound_slots,
-};
-
 /* -- begin and end ------------------------------------------------------------------------------
  */
 
@@ -60,11 +17,6 @@ static bool reflect(PyObject *kernel) {
     PyObject *result = PyObject_CallMethod(kernel, "_reflect", NULL);
     Py_XDECREF(result);
     return result;
-}
-
-/* The library takes whole words. */
-static uint32_t push_bytes(const struct bhi_py_kernel *kernel) {
-    return (kernel->push_size + 3) / 4 * 4;
 }
 
 bool bhi_py_dispatch_init(struct bhi_py_dispatch *dispatch, PyObject *object) {
@@ -80,7 +32,12 @@ bool bhi_py_dispatch_init(struct bhi_py_dispatch *dispatch, PyObject *object) {
     const uint32_t buffers = kernel->buffer_count, parameters = kernel->parameter_count;
     dispatch->kernel = (struct bhi_py_kernel *)Py_NewRef(object);
     dispatch->groups[0] = 0;
+    memset(dispatch->block, 0, sizeof dispatch->block);
+    dispatch->shared_bytes = 0;
     dispatch->given_count = 0;
+    const uint32_t push_room = (kernel->push_size + 3) / 4 * 4; /* the library takes whole words */
+    dispatch->buffer_count = kernel->cuda ? 0 : buffers;        /* it is as |args| says */
+    dispatch->push_size = kernel->cuda ? 0 : push_room;
     const bool few = buffers <= BHI_PY_FEW;
     dispatch->bindings = few ? dispatch->few_bindings : calloc(buffers, sizeof *dispatch->bindings);
     dispatch->uses = few ? dispatch->few_uses : calloc(buffers, sizeof *dispatch->uses);
@@ -89,13 +46,13 @@ bool bhi_py_dispatch_init(struct bhi_py_dispatch *dispatch, PyObject *object) {
     }
     dispatch->given = parameters <= BHI_PY_FEW_PARAMETERS ? dispatch->few_given
                                                           : calloc(parameters, sizeof(bool));
-    dispatch->push = kernel->push_size <= BHI_PY_FEW_PUSH ? (uint8_t *)dispatch->few_push
-                                                          : calloc(1, push_bytes(kernel));
+    dispatch->push =
+        kernel->push_size <= BHI_PY_FEW_PUSH ? (uint8_t *)dispatch->few_push : calloc(1, push_room);
     if (!dispatch->bindings || !dispatch->uses || !dispatch->given || !dispatch->push) {
         return PyErr_NoMemory();
     }
     memset(dispatch->given, 0, parameters * sizeof *dispatch->given);
-    memset(dispatch->push, 0, push_bytes(kernel));
+    memset(dispatch->push, 0, push_room);
     return true;
 }
 
@@ -105,7 +62,7 @@ void bhi_py_dispatch_fini(struct bhi_py_dispatch *dispatch) {
     if (!kernel) {
         return;
     }
-    for (uint32_t i = 0; dispatch->uses && i < kernel->buffer_count; i++) {
+    for (uint32_t i = 0; dispatch->uses && i < dispatch->buffer_count; i++) {
         if (dispatch->uses[i].storage) {
             bhi_py_storage_unref(dispatch->uses[i].storage);
         }
@@ -129,92 +86,10 @@ void bhi_py_dispatch_fini(struct bhi_py_dispatch *dispatch) {
 /* -- buffers ------------------------------------------------------------------------------------
  */
 
-static const char *access_name(bh_access access) {
-    return access == BH_ACCESS_READ    ? "reads"
-           : access == BH_ACCESS_WRITE ? "writes"
-                                       : "reads and writes";
-}
-
-/* A Buffer of the context with the elements of an array that the kernel only reads; NULL: an
- * exception is set. */
-static PyObject *take_array(const struct bhi_py_dispatch *dispatch,
-                            const struct bhi_py_parameter *parameter, PyObject *value) {
-    const bool array = PyObject_CheckBuffer(value) ||
-                       PyObject_HasAttrString(value, "__array_interface__") ||
-                       PyObject_HasAttrString(value, "__dlpack__");
-    if (!array || parameter->access != BH_ACCESS_READ) {
-        return bhi_py_refuse_type(WHAT ": %U: a Buffer, not %R%s; context.asarray() makes one of "
-                                       "an array",
-                                  parameter->name, (PyObject *)Py_TYPE(value),
-                                  array ? ", because the kernel writes it" : "");
-    }
-    return PyObject_CallFunction(bhi_py.take_array, "OsOO", (PyObject *)dispatch->kernel->context,
-                                 WHAT, parameter->name, value);
-}
-
-/* Binds a buffer as element |element| of the parameter. */
-static bool bind(struct bhi_py_dispatch *dispatch, const struct bhi_py_parameter *parameter,
-                 uint32_t element, PyObject *value) {
-    bh_access access = parameter->access == BH_ACCESS_READ ? BH_ACCESS_READ : BH_ACCESS_READ_WRITE;
-    if (Py_IS_TYPE(value, bhi_py.bound)) {
-        const struct bound *bound = (struct bound *)value;
-        if (bound->access == BH_ACCESS_WRITE && parameter->access == BH_ACCESS_READ) {
-            return bhi_py_refuse(BH_INVALID_ARGUMENT,
-                                 WHAT ": %U: the kernel only %s it: it is no output",
-                                 parameter->name, access_name(parameter->access));
-        }
-        access = bound->access;
-        value = bound->buffer;
-    }
-    if (!PyObject_TypeCheck(value, bhi_py.buffer)) {
-        PyObject *made = take_array(dispatch, parameter, value);
-        const bool good = made && PyObject_TypeCheck(made, bhi_py.buffer) &&
-                          bind(dispatch, parameter, element, made);
-        Py_XDECREF(made);
-        return good;
-    }
-    struct bhi_py_buffer *buffer = (struct bhi_py_buffer *)value;
-    if (bhi_py_closed(&buffer->handle)) {
-        return bhi_py_refuse(BH_CLOSED, WHAT ": %U: the buffer was released", parameter->name);
-    }
-    if (buffer->dtype != BH_DTYPE_NONE && !(parameter->takes >> buffer->dtype & 1)) {
-        return bhi_py_refuse_type(
-            WHAT ": %U: the array is %s, and the kernel declares %U; astype() "
-                 "converts an array, view() shows the same bytes as another type",
-            parameter->name, bhi_py_dtypes[buffer->dtype].short_, parameter->type);
-    }
-    struct bhi_py_storage *storage = bhi_py_buffer_use(value, WHAT);
-    if (!storage) {
-        return false;
-    }
-    if (storage->context != dispatch->kernel->context) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": %U: the buffer belongs to another context",
-                      parameter->name);
-        bhi_py_storage_unref(storage);
-        return false;
-    }
-    struct bhi_py_use *use = &dispatch->uses[parameter->first + element];
-    if (use->storage) {
-        bhi_py_storage_unref(use->storage);
-    }
-    *use = (struct bhi_py_use){
-        .storage = storage, .writes = access & BH_ACCESS_WRITE, .reads = access & BH_ACCESS_READ};
-    dispatch->bindings[parameter->first + element] = (bh_binding){
-        .set = parameter->set,
-        .binding = parameter->binding,
-        .buffer = storage->buffer,
-        .offset = buffer->offset,
-        .size = buffer->bytes,
-        .access = access,
-        .element = element,
-    };
-    return true;
-}
-
 static bool bind_all(struct bhi_py_dispatch *dispatch, const struct bhi_py_parameter *parameter,
                      PyObject *value) {
     if (!parameter->array) {
-        return bind(dispatch, parameter, 0, value);
+        return bhi_py_dispatch_bind(dispatch, parameter, 0, value);
     }
     PyObject *list = PyList_Check(value) || PyTuple_Check(value) ? PySequence_Tuple(value) : NULL;
     if (!list || PyTuple_Size(list) != (Py_ssize_t)parameter->count) {
@@ -227,7 +102,7 @@ static bool bind_all(struct bhi_py_dispatch *dispatch, const struct bhi_py_param
     }
     bool good = true;
     for (uint32_t i = 0; good && i < parameter->count; i++) {
-        good = bind(dispatch, parameter, i, PyTuple_GetItem(list, (Py_ssize_t)i));
+        good = bhi_py_dispatch_bind(dispatch, parameter, i, PyTuple_GetItem(list, (Py_ssize_t)i));
     }
     Py_DECREF(list);
     return good;
@@ -310,6 +185,7 @@ static bool take_counts(PyObject *value, const char *name, uint64_t out[3]) {
     return good;
 }
 
+/* Of an image a grid is counted in blocks, as CUDA does. */
 static bool set_groups(struct bhi_py_dispatch *dispatch, PyObject *value, bool grid) {
     uint64_t counts[3];
     if (value == Py_None) {
@@ -321,6 +197,7 @@ static bool set_groups(struct bhi_py_dispatch *dispatch, PyObject *value, bool g
     if (!take_counts(value, grid ? "grid" : "groups", counts)) {
         return false;
     }
+    grid = grid && !dispatch->kernel->cuda;
     for (int i = 0; i < 3; i++) {
         const uint64_t local =
             grid && dispatch->kernel->local_size[i] ? dispatch->kernel->local_size[i] : 1;
@@ -352,6 +229,36 @@ static int set_parameter(struct bhi_py_dispatch *dispatch, PyObject *name, PyObj
     return 1;
 }
 
+/* "block", in threads, or "shared", in bytes. */
+static bool set_of_image(struct bhi_py_dispatch *dispatch, PyObject *value, bool block) {
+    uint64_t counts[3];
+    if (value == Py_None) {
+        return true;
+    }
+    if (!dispatch->kernel->cuda) {
+        return bhi_py_refuse(BH_INVALID_ARGUMENT,
+                             WHAT ": %s: it is for CUDA kernels; this one has its own",
+                             block ? "block" : "shared");
+    }
+    if (!take_counts(value, block ? "block" : "shared", counts)) {
+        return false;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (counts[i] > UINT32_MAX || (!block && i && counts[i] != 1)) {
+            return bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": %s: %R is too many",
+                                 block ? "block" : "shared", value);
+        }
+    }
+    if (block) {
+        for (int i = 0; i < 3; i++) {
+            dispatch->block[i] = (uint32_t)counts[i];
+        }
+    } else {
+        dispatch->shared_bytes = (uint32_t)counts[0];
+    }
+    return true;
+}
+
 static bool refuse_name(struct bhi_py_dispatch *dispatch, PyObject *name) {
     PyObject *text =
         PyObject_CallFunctionObjArgs(bhi_py.explain_name, (PyObject *)dispatch->kernel, name, NULL);
@@ -367,6 +274,9 @@ static bool set_args(struct bhi_py_dispatch *dispatch, PyObject *value) {
     PyObject *name, *item;
     if (value == Py_None) {
         return true;
+    }
+    if (dispatch->kernel->cuda) {
+        return bhi_py_dispatch_set_positions(dispatch, value);
     }
     if (!PyDict_Check(value)) {
         return bhi_py_refuse_type(WHAT ": args: a dict, not %R", (PyObject *)Py_TYPE(value));
@@ -393,15 +303,24 @@ bool bhi_py_dispatch_set(struct bhi_py_dispatch *dispatch, PyObject *name, PyObj
         return set_args(dispatch, value);
     }
     int set = bhi_py_manner_set(&dispatch->manner, name, value, WHAT);
-    if (set == 0) {
+    if (set == 0 && !dispatch->kernel->cuda) {
         set = set_parameter(dispatch, name, value);
+    }
+    if (set == 0 && PyUnicode_CompareWithASCIIString(name, "block") == 0) {
+        return set_of_image(dispatch, value, true);
+    }
+    if (set == 0 && PyUnicode_CompareWithASCIIString(name, "shared") == 0) {
+        return set_of_image(dispatch, value, false);
     }
     return set ? set > 0 : refuse_name(dispatch, name);
 }
 
 bool bhi_py_dispatch_check(const struct bhi_py_dispatch *dispatch) {
     const struct bhi_py_kernel *kernel = dispatch->kernel;
-    if (dispatch->given_count < kernel->parameter_count) {
+    if (kernel->cuda && !dispatch->given_count && (!kernel->positions || kernel->position_count)) {
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": args is missing");
+    }
+    if (!kernel->cuda && dispatch->given_count < kernel->parameter_count) {
         uint32_t i = 0;
         while (dispatch->given[i]) {
             i++;
@@ -421,13 +340,19 @@ bh_command bhi_py_dispatch_command(const struct bhi_py_dispatch *dispatch) {
         .dispatch = {.kernel = dispatch->kernel->kernel,
                      .groups = {dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]},
                      .bindings = dispatch->bindings,
-                     .binding_count = dispatch->kernel->buffer_count,
+                     .binding_count = dispatch->buffer_count,
                      .push = dispatch->push,
-                     .push_size = push_bytes(dispatch->kernel)}};
+                     .push_size = dispatch->push_size,
+                     .block = {dispatch->block[0], dispatch->block[1], dispatch->block[2]},
+                     .shared_bytes = dispatch->shared_bytes}};
 }
 
 PyObject *bhi_py_dispatch_name(void *user, size_t index) {
-    const struct bhi_py_kernel *kernel = ((struct bhi_py_dispatch *)user)->kernel;
+    const struct bhi_py_dispatch *dispatch = user;
+    const struct bhi_py_kernel *kernel = dispatch->kernel;
+    if (kernel->cuda) {
+        return PyUnicode_FromFormat("args[%u]", dispatch->bindings[index].binding);
+    }
     for (uint32_t i = 0; i < kernel->parameter_count; i++) {
         const struct bhi_py_parameter *one = &kernel->parameters[i];
         if (one->is_binding && index - one->first < one->count) {

@@ -2,6 +2,7 @@
 #include "python/native.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static PyObject *kernel_release(PyObject *object, PyObject *unused) {
     struct bhi_py_kernel *self = (struct bhi_py_kernel *)object;
@@ -22,6 +23,7 @@ static void kernel_dealloc(PyObject *object) {
         Py_XDECREF(self->parameters[i].type);
     }
     free(self->parameters);
+    free(self->positions);
     Py_XDECREF(self->names);
     Py_XDECREF((PyObject *)self->context);
     bhi_py_free(object);
@@ -36,9 +38,10 @@ enum { LOG_SIZE = 32 << 10, MAX_SPECIALIZATIONS = 256 };
 struct creation {
     struct bhi_py_task task;
     bh_context *context;
-    bool compiles;
+    enum { SPIRV, TEXT, IMAGE } kind;
     bool trusted;
-    bh_source source; /* of which the text is the module, if it does not compile */
+    uint32_t block[3], shared_bytes;
+    bh_source source; /* of which the text is the module or the image, unless it is a TEXT */
     bh_specialization *specializations;
     uint32_t specialization_count;
     char *log;
@@ -50,13 +53,19 @@ static bh_status run_creation(struct bhi_py_task *task) {
     bh_source *source = &creation->source;
     bh_kernel_options options = {.struct_size = sizeof options};
     options.name = source->name;
+    if (!source->name && (creation->kind == IMAGE || source->language == BH_LANGUAGE_CUDA)) {
+        options.name = source->entry;
+    }
     options.entry = source->entry;
     options.trusted = creation->trusted;
     options.specializations = creation->specializations;
     options.specialization_count = creation->specialization_count;
-    if (!creation->compiles) {
-        return bh_kernel_create_spirv(creation->context, source->text, source->length, &options,
-                                      &creation->kernel, &task->detail);
+    memcpy(options.block, creation->block, sizeof options.block);
+    options.shared_bytes = creation->shared_bytes;
+    if (creation->kind != TEXT) {
+        return (creation->kind == IMAGE ? bh_kernel_create_image : bh_kernel_create_spirv)(
+            creation->context, source->text, source->length, &options, &creation->kernel,
+            &task->detail);
     }
     source->log = creation->log;
     source->log_size = LOG_SIZE;
@@ -72,13 +81,14 @@ static void drop_creation(struct bhi_py_task *task) {
     free(creation->log);
 }
 
-PyObject *bhi_py_kernel_new(struct bhi_py_context *context, bh_kernel *kernel) {
+PyObject *bhi_py_kernel_new(struct bhi_py_context *context, bh_kernel *kernel, bool cuda) {
     struct bhi_py_kernel *self = bhi_py_new(bhi_py.new_kernel);
     if (!self) {
         bh_kernel_release(kernel);
         return NULL;
     }
     self->kernel = kernel;
+    self->cuda = cuda;
     self->context = (struct bhi_py_context *)Py_NewRef((PyObject *)context);
     return (PyObject *)self;
 }
@@ -106,14 +116,17 @@ bool bhi_py_specializations(PyObject *list, bh_specialization **out, uint32_t *o
     return true;
 }
 
-/* (context, source, compiles, trusted, specializations) -> Kernel */
+/* (context, source, kind, trusted, specializations, block, shared_bytes) -> Kernel */
 PyObject *bhi_py_kernel_create(PyObject *module, PyObject *args) {
     struct bhi_py_context *context;
     PyObject *source, *specializations, *result = NULL;
-    int compiles, trusted;
+    const char *kind;
+    int trusted;
+    uint32_t block[3], shared_bytes;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!ppO!:kernel_create", bhi_py.context, &context, &PyTuple_Type,
-                          &source, &compiles, &trusted, &PyList_Type, &specializations) ||
+    if (!PyArg_ParseTuple(args, "O!O!spO!(III)I:kernel_create", bhi_py.context, &context,
+                          &PyTuple_Type, &source, &kind, &trusted, &PyList_Type, &specializations,
+                          &block[0], &block[1], &block[2], &shared_bytes) ||
         !bhi_py_context_check(context)) {
         return NULL;
     }
@@ -122,7 +135,9 @@ PyObject *bhi_py_kernel_create(PyObject *module, PyObject *args) {
         return NULL;
     }
     creation->context = context->context;
-    creation->compiles = compiles;
+    creation->kind = kind[0] == 't' ? TEXT : kind[0] == 'i' ? IMAGE : SPIRV;
+    memcpy(creation->block, block, sizeof block);
+    creation->shared_bytes = shared_bytes;
     creation->trusted = trusted;
     creation->log = calloc(1, LOG_SIZE);
     if (!creation->log) {
@@ -130,10 +145,14 @@ PyObject *bhi_py_kernel_create(PyObject *module, PyObject *args) {
     } else if (bhi_py_source_init(&creation->source, "kernel", source) &&
                bhi_py_specializations(specializations, &creation->specializations,
                                       &creation->specialization_count) &&
-               bhi_py_task_run(&creation->task, compiles ? BHI_PY_BLOCKS : BHI_PY_HOLDS)) {
+               bhi_py_task_run(&creation->task,
+                               creation->kind == TEXT ? BHI_PY_BLOCKS : BHI_PY_HOLDS)) {
         bh_kernel *kernel = creation->kernel;
         creation->kernel = NULL;
-        result = bhi_py_kernel_new(context, kernel);
+        result = bhi_py_kernel_new(
+            context, kernel,
+            creation->kind == IMAGE ||
+                (creation->kind == TEXT && creation->source.language == BH_LANGUAGE_CUDA));
     } else if (creation->task.failed && creation->task.status == BH_COMPILE_FAILED &&
                creation->log[0]) {
         bhi_py_add_log(bhi_py_text(creation->log));
@@ -189,6 +208,11 @@ static PyObject *get_code(PyObject *object, void *unused) {
     return code;
 }
 
+static PyObject *get_cuda(PyObject *object, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(((struct bhi_py_kernel *)object)->cuda);
+}
+
 static PyObject *get_released(PyObject *object, void *unused) {
     (void)unused;
     return PyBool_FromLong(bhi_py_closed(&((struct bhi_py_kernel *)object)->handle));
@@ -227,13 +251,16 @@ static PyMethodDef methods[] = {
      "Event. Without it the first launch does that."},
     {"_inspect", BHI_PY_METHOD(bhi_py_kernel_inspect), METH_VARARGS, NULL},
     {"_set_parameters", BHI_PY_METHOD(bhi_py_kernel_set_parameters), METH_VARARGS, NULL},
+    {"_set_positions", BHI_PY_METHOD(bhi_py_kernel_set_positions), METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef attributes[] = {
     {"name", get_name, NULL, "The name of the kernel, for messages.", NULL},
     {"hash", get_hash, NULL, "What identifies the kernel: 32 bytes.", NULL},
-    {"code", get_code, NULL, "The SPIR-V module, as it was given or compiled: bytes.", NULL},
+    {"code", get_code, NULL,
+     "The SPIR-V module, as it was given or compiled, or the image for CUDA: bytes.", NULL},
+    {"cuda", get_cuda, NULL, "Whether it is a kernel for CUDA devices.", NULL},
     {"released", get_released, NULL, "Whether release() was called.", NULL},
     {"context", get_context, NULL, "The context that the kernel belongs to.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -37,7 +37,7 @@ static PyObject *submit(struct bhi_py_stream *stream, struct bhi_py_dispatch *di
     const bh_command command = bhi_py_dispatch_command(dispatch);
     bh_submit_info info = {.struct_size = sizeof info, .commands = &command, .command_count = 1};
     bhi_py_manner_apply(&dispatch->manner, &info);
-    PyObject *event = bhi_py_submit(stream, &info, dispatch->uses, kernel->buffer_count, "launch",
+    PyObject *event = bhi_py_submit(stream, &info, dispatch->uses, dispatch->buffer_count, "launch",
                                     bhi_py_dispatch_name, dispatch);
     bhi_py_kernel_leave(kernel);
     return event;
@@ -261,7 +261,7 @@ static bool add_launch(struct list *list, struct bhi_py_stream *stream, struct l
     }
     list->kernels[list->kernel_count++] = kernel;
     list->commands[list->command_count++] = bhi_py_dispatch_command(&launch->dispatch);
-    for (uint32_t i = 0; i < kernel->buffer_count; i++) {
+    for (uint32_t i = 0; i < launch->dispatch.buffer_count; i++) {
         if (!add_use(list, launch->dispatch.uses[i])) {
             return false;
         }

@@ -6,6 +6,7 @@
 struct module {
     PyObject base;
     bh_module *module; /* referenced */
+    bool cuda;         /* its kernels are for CUDA devices */
     PyObject *event;   /* a reference: the Event of the compile */
     struct bhi_py_context *context;
 };
@@ -36,6 +37,7 @@ PyObject *bhi_py_module_compile(PyObject *extension, PyObject *args) {
     Py_BEGIN_ALLOW_THREADS
     status = bh_module_compile(context->context, &source, &module, &event, &detail);
     Py_END_ALLOW_THREADS
+    const bool cuda = source.language == BH_LANGUAGE_CUDA;
     bhi_py_source_fini(&source);
     if (status != BH_OK) {
         return bhi_py_fail(status, &detail);
@@ -50,12 +52,13 @@ PyObject *bhi_py_module_compile(PyObject *extension, PyObject *args) {
     bh_module_retain(module);
     ((struct bhi_py_event *)ended)->module = module;
     self->module = module;
+    self->cuda = cuda;
     self->event = ended;
     self->context = (struct bhi_py_context *)Py_NewRef((PyObject *)context);
     return (PyObject *)self;
 }
 
-/* (name, trusted, specializations) -> Kernel */
+/* (name, trusted, specializations, block, shared_bytes) -> Kernel */
 static PyObject *module_kernel(PyObject *object, PyObject *args) {
     struct module *self = (struct module *)object;
     PyObject *name, *list;
@@ -63,7 +66,9 @@ static PyObject *module_kernel(PyObject *object, PyObject *args) {
     bh_kernel *kernel = NULL;
     bh_detail detail;
     int trusted;
-    if (!PyArg_ParseTuple(args, "OpO!:_kernel", &name, &trusted, &PyList_Type, &list) ||
+    if (!PyArg_ParseTuple(args, "OpO!(III)I:_kernel", &name, &trusted, &PyList_Type, &list,
+                          &options.block[0], &options.block[1], &options.block[2],
+                          &options.shared_bytes) ||
         !bhi_py_context_check(self->context) ||
         (name != Py_None && !(options.name = bhi_py_utf8_text(name, "kernel", "name")))) {
         return NULL;
@@ -77,7 +82,7 @@ static PyObject *module_kernel(PyObject *object, PyObject *args) {
     const bh_status status = bh_module_kernel(self->module, &options, &kernel, &detail);
     free(specializations);
     if (status == BH_OK) {
-        return bhi_py_kernel_new(self->context, kernel);
+        return bhi_py_kernel_new(self->context, kernel, self->cuda);
     }
     bhi_py_fail(status, &detail);
     if (status == BH_COMPILE_FAILED) {

@@ -332,18 +332,28 @@ struct bhi_py_kernel {
     bh_kernel *kernel;
     struct bhi_py_handle handle;
     struct bhi_py_context *context;
-    bool reflected;  /* what follows is set */
+    bool cuda;       /* it has an image: its parameters have no names, only their order */
+    bool reflected;  /* what follows is set; of an image |positions| */
     PyObject *names; /* dict: name -> index of a parameter */
     struct bhi_py_parameter *parameters;
     uint32_t parameter_count;
     uint32_t buffer_count; /* of all bindings */
     uint32_t push_size;
     uint32_t local_size[3];
+    /* The parameters of an image in their order. NULL: it does not say what they are. */
+    struct bhi_py_position *positions;
+    uint32_t position_count;
+};
+/* One of them: |dtype| NONE means |bytes| of any type. */
+struct bhi_py_position {
+    bh_dtype dtype;
+    uint32_t bytes;
 };
 PyObject *bhi_py_kernel_inspect(PyObject *self, PyObject *unused);
 PyObject *bhi_py_kernel_set_parameters(PyObject *self, PyObject *args);
+PyObject *bhi_py_kernel_set_positions(PyObject *self, PyObject *args);
 /* Makes a Kernel, which takes over a reference to |kernel|, also if it fails. */
-PyObject *bhi_py_kernel_new(struct bhi_py_context *context, bh_kernel *kernel);
+PyObject *bhi_py_kernel_new(struct bhi_py_context *context, bh_kernel *kernel, bool cuda);
 /* Specialization constants of a list [(id, size, bits), …], which the caller frees. Returns false
  * with an exception set. */
 bool bhi_py_specializations(PyObject *list, bh_specialization **out, uint32_t *out_count);
@@ -354,7 +364,7 @@ void bhi_py_kernel_leave(struct bhi_py_kernel *kernel);
  */
 
 /* Copies the tuple (text, name, entry, tenant, {unoptimized, language, deadline, memory}, defines,
- * includes) of the call |what|; the source owns all of its texts. Returns false with an exception
+ * includes, options) of the call |what|; the source owns all of its texts. Returns false with an exception
  * set, and |source| empty. */
 bool bhi_py_source_init(bh_source *source, const char *what, PyObject *tuple);
 void bhi_py_source_fini(bh_source *source);
@@ -397,15 +407,19 @@ void bhi_py_manner_fini(struct bhi_py_manner *manner);
  */
 
 enum { BHI_PY_FEW = 8, BHI_PY_FEW_PARAMETERS = 16, BHI_PY_FEW_PUSH = 128 };
-/* A dispatch of a kernel, from arguments that are given by name. */
+/* A dispatch of a kernel, from arguments that are given by name, or of an image in their order. */
 struct bhi_py_dispatch {
     struct bhi_py_kernel *kernel; /* a reference */
     uint32_t groups[3];           /* 0: not given yet */
-    uint32_t given_count;         /* of the kernel's parameters */
-    bool *given;                  /* by parameter */
-    bh_binding *bindings;         /* by the kernel's buffers */
-    struct bhi_py_use *uses;      /* the same; storages are referenced */
+    uint32_t block[3];            /* 0: the kernel's */
+    uint32_t shared_bytes;
+    uint32_t given_count;    /* of the kernel's parameters */
+    bool *given;             /* by parameter */
+    bh_binding *bindings;    /* |buffer_count| */
+    struct bhi_py_use *uses; /* the same; storages are referenced */
+    uint32_t buffer_count;
     uint8_t *push;
+    uint32_t push_size; /* whole words */
     struct bhi_py_manner manner;
     /* what these point to, if it has room */
     bool few_given[BHI_PY_FEW_PARAMETERS];
@@ -417,7 +431,15 @@ struct bhi_py_dispatch {
  * failure. It must stay where it is. */
 bool bhi_py_dispatch_init(struct bhi_py_dispatch *dispatch, PyObject *kernel);
 void bhi_py_dispatch_fini(struct bhi_py_dispatch *dispatch);
-/* Sets an argument, or an option: a parameter of the kernel, grid, groups, args, or a manner. */
+/* Binds |value|, a Buffer or what out() or read() gives, or an array that is only read, as element
+ * |element| of the parameter. */
+bool bhi_py_dispatch_bind(struct bhi_py_dispatch *dispatch,
+                          const struct bhi_py_parameter *parameter, uint32_t element,
+                          PyObject *value);
+/* Sets all arguments of an image's kernel: a sequence of them. */
+bool bhi_py_dispatch_set_positions(struct bhi_py_dispatch *dispatch, PyObject *value);
+/* Sets an argument, or an option: a parameter of the kernel, grid, groups, block, shared, args, or a
+ * manner. */
 bool bhi_py_dispatch_set(struct bhi_py_dispatch *dispatch, PyObject *name, PyObject *value);
 /* Checks that everything is given. */
 bool bhi_py_dispatch_check(const struct bhi_py_dispatch *dispatch);

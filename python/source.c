@@ -1,5 +1,5 @@
-/* A source in GLSL or HLSL, what it is compiled with and what the compiler says; or the SPIR-V of a
- * kernel. */
+/* A source in GLSL, HLSL or CUDA C++, what it is compiled with and what the compiler says; or the SPIR-V
+ * or the image of a kernel. */
 #include "python/native.h"
 
 #include <stddef.h>
@@ -75,15 +75,16 @@ bool bhi_py_source_init(bh_source *source, const char *what, PyObject *tuple) {
         {"deadline", offsetof(bh_source, deadline_ns), BHI_PY_U64},
         {"memory", offsetof(bh_source, memory_limit), BHI_PY_U64},
     };
-    PyObject *text, *name, *entry, *tenant, *options, *defines, *includes;
+    PyObject *text, *name, *entry, *tenant, *limits, *defines, *includes, *options;
     *source = (bh_source){.struct_size = sizeof *source};
-    if (PyArg_ParseTuple(tuple, "OOOOO!O!O!", &text, &name, &entry, &tenant, &PyDict_Type, &options,
-                         &PyList_Type, &defines, &PyList_Type, &includes) &&
+    if (PyArg_ParseTuple(tuple, "OOOOO!O!O!O", &text, &name, &entry, &tenant, &PyDict_Type, &limits,
+                         &PyList_Type, &defines, &PyList_Type, &includes, &options) &&
         copy_text(text, what, "source", &source->text, &source->length) &&
         copy_text(name, what, "name", &source->name, NULL) &&
         copy_text(entry, what, "entry", &source->entry, NULL) &&
         copy_text(tenant, what, "tenant", &source->tenant, NULL) &&
-        bhi_py_set_fields(source, fields, BHI_PY_COUNT(fields), options, what) &&
+        copy_text(options, what, "options", &source->options, NULL) &&
+        bhi_py_set_fields(source, fields, BHI_PY_COUNT(fields), limits, what) &&
         copy_defines(source, what, defines) && copy_includes(source, what, includes)) {
         return true;
     }
@@ -111,6 +112,7 @@ void bhi_py_source_fini(bh_source *source) {
     drop(source->name);
     drop(source->entry);
     drop(source->tenant);
+    drop(source->options);
     *source = (bh_source){0};
 }
 

@@ -169,8 +169,8 @@ static PyObject *get_context(PyObject *object, void *unused) {
 
 static PyMethodDef methods[] = {
     {"launch", BHI_PY_METHOD(bhi_py_stream_launch), METH_FASTCALL | METH_KEYWORDS,
-     "launch($self, kernel, /, *, grid=None, groups=None, args=None, after=None, deadline=None,\n"
-     "       alone=False, timed=False, **named)\n--\n\n"
+     "launch($self, kernel, /, *, grid=None, groups=None, block=None, shared=None, args=None,\n"
+     "       after=None, deadline=None, alone=False, timed=False, **named)\n--\n\n"
      "Submit one dispatch of `kernel`, and return its Event. Does not wait.\n\n"
      "Buffers and push constants are given by the names that the kernel has for them: as "
      "keywords,\n"
@@ -182,14 +182,20 @@ static PyMethodDef methods[] = {
      "nothing else, `timed` measures the time on the device (`Verdict.device_ns`).\n\n"
      "A buffer that the kernel stores into is taken to be read, too: if its content is poisoned,\n"
      "the submission is poisoned. Give `bulkhead.out(y)` if the kernel overwrites all of it.\n\n"
+     "Of a CUDA kernel `args` is a tuple in the order of its parameters, `grid` counts blocks, of\n"
+     "`block` threads each and with `shared` bytes of dynamic shared memory. What a kernel may "
+     "not\n"
+     "write is `bulkhead.read(x)`, or an array. A number becomes what the PTX declares; a cubin "
+     "does\n"
+     "not say that: give numpy.float32(2).\n\n"
      ">>> saxpy = ctx.kernel(shaders / 'saxpy.spv')\n"
      ">>> x, y = ctx.asarray([1.0, 2.0], 'float32'), ctx.empty(2)\n"
      ">>> event = stream.launch(saxpy, grid=x.size, X=x, Y=y, a=10, n=x.size)\n"
      ">>> y.tolist()\n"
      "[10.0, 20.0]"},
     {"prepare", BHI_PY_METHOD(bhi_py_stream_prepare), METH_FASTCALL | METH_KEYWORDS,
-     "prepare($self, kernel, /, *, grid=None, groups=None, args=None, after=None, deadline=None,\n"
-     "        alone=False, timed=False, **named)\n--\n\n"
+     "prepare($self, kernel, /, *, grid=None, groups=None, block=None, shared=None, args=None,\n"
+     "        after=None, deadline=None, alone=False, timed=False, **named)\n--\n\n"
      "Check what launch() takes, and return a Launch. Each call of that submits it once more; "
      "calls\n"
      "may change buffers and push constants by name.\n\n"

@@ -39,12 +39,13 @@ typedef enum bh_language {
 
 /* A kernel's source. Nothing of it needs to outlive the call. */
 typedef struct bh_source {
-    size_t struct_size; /* sizeof(bh_source) */
-    const char *text;   /* the source */
-    size_t length;      /* of |text|; 0 (default): up to its NUL */
-    const char *name;   /* for messages, such as the file's name; NULL: "kernel.comp" */
-    const bh_source_define *defines;   /* in order */
-    uint32_t define_count;             /* at most 256 */
+    size_t struct_size;              /* sizeof(bh_source) */
+    const char *text;                /* the source */
+    size_t length;                   /* of |text|; 0 (default): up to its NUL */
+    const char *name;                /* for messages, such as the file's name; NULL: "kernel.comp",
+                           ".hlsl" or ".cu" */
+    const bh_source_define *defines; /* in order */
+    uint32_t define_count;           /* at most 256 */
     const bh_source_include *includes; /* all that #include finds */
     uint32_t include_count;            /* at most 1024 */
     bool unoptimized;     /* false (default): optimises, keeping names and specialization constants;

@@ -1,6 +1,6 @@
 """The extension module: what the public classes derive from. Use the package."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .context import Context as PublicContext
@@ -32,7 +32,9 @@ class Stream:
         *,
         grid: int | tuple[int, ...] | None = None,
         groups: int | tuple[int, ...] | None = None,
-        args: Mapping[str, Any] | None = None,
+        block: int | tuple[int, ...] | None = None,
+        shared: int | None = None,
+        args: Mapping[str, Any] | Sequence[Any] | None = None,
         after: Event | Iterable[Event] | None = None,
         deadline: float | str | None = None,
         alone: bool = False,
@@ -46,7 +48,9 @@ class Stream:
         *,
         grid: int | tuple[int, ...] | None = None,
         groups: int | tuple[int, ...] | None = None,
-        args: Mapping[str, Any] | None = None,
+        block: int | tuple[int, ...] | None = None,
+        shared: int | None = None,
+        args: Mapping[str, Any] | Sequence[Any] | None = None,
         after: Event | Iterable[Event] | None = None,
         deadline: float | str | None = None,
         alone: bool = False,
@@ -115,6 +119,7 @@ class Kernel:
         members: list[Any],
         /,
     ) -> None: ...
+    def _set_positions(self, positions: list[tuple[int, int]] | None, /) -> None: ...
     @property
     def name(self) -> str: ...
     @property
@@ -122,13 +127,21 @@ class Kernel:
     @property
     def code(self) -> bytes: ...
     @property
+    def cuda(self) -> bool: ...
+    @property
     def released(self) -> bool: ...
     @property
     def context(self) -> PublicContext: ...
 
 class Module:
     def _kernel(
-        self, name: str | None, trusted: bool, specializations: list[tuple[int, int, int]], /
+        self,
+        name: str | None,
+        trusted: bool,
+        specializations: list[tuple[int, int, int]],
+        block: tuple[int, int, int],
+        shared_bytes: int,
+        /,
     ) -> PublicKernel: ...
     @property
     def event(self) -> PublicEvent: ...
@@ -161,7 +174,9 @@ class Launch:
         *,
         grid: int | tuple[int, ...] | None = None,
         groups: int | tuple[int, ...] | None = None,
-        args: Mapping[str, Any] | None = None,
+        block: int | tuple[int, ...] | None = None,
+        shared: int | None = None,
+        args: Mapping[str, Any] | Sequence[Any] | None = None,
         after: Event | Iterable[Event] | None = None,
         deadline: float | str | None = None,
         alone: bool = False,
@@ -226,9 +241,11 @@ def stream_create(context: Context, options: dict[str, Any], /) -> Any: ...
 def kernel_create(
     context: Context,
     source: tuple[Any, ...],
-    compiles: bool,
+    kind: str,
     trusted: bool,
     specializations: list[tuple[int, int, int]],
+    block: tuple[int, int, int],
+    shared_bytes: int,
     /,
 ) -> Any: ...
 def module_compile(context: Context, source: tuple[Any, ...], /) -> Any: ...

@@ -234,15 +234,21 @@ class Context(_native.Context, Scoped):
         include: Mapping[str, str] | Iterable[str | os.PathLike[str]] | str | None = None,
         constants: Mapping[str | int, float] | None = None,
         language: str | None = None,
+        options: str | Iterable[str] | None = None,
+        block: int | tuple[int, ...] | None = None,
+        shared: int = 0,
         trusted: bool = False,
         optimize: bool = True,
         deadline: Duration = None,
         tenant: str | None = None,
         memory: Size | None = None,
     ) -> Kernel:
-        """Make a kernel of a file or of bytes (SPIR-V, GLSL, HLSL), or of the text `source`.
+        """Make a kernel of a file or of bytes (SPIR-V, GLSL, HLSL, CUDA), or of the text `source`.
 
-        SPIR-V is known by its first bytes, HLSL by the suffix .hlsl or `language`. `defines` are
+        SPIR-V is known by its first bytes, HLSL by the suffix .hlsl or `language`. CUDA C++ (.cu, or
+        `language="cuda"`; `options` are NVRTC's) and images (PTX, cubins, fat binaries) make kernels
+        for CUDA devices; `entry` names the one of an image, and `block` (threads) and `shared`
+        (bytes) are those of launches that do not say them. `defines` are
         macros, `include` are files and folders (or names and texts) for #include, `constants` are
         values of specialization constants by name or id. A source is compiled in a sandboxed
         process of its own, for `tenant`, with `deadline` (60 s) and `memory` (1G) as its limits;
@@ -272,12 +278,13 @@ class Context(_native.Context, Scoped):
             defines=defines,
             include=include,
             language=language,
+            options=options,
             optimize=optimize,
             deadline=deadline,
             tenant=tenant,
             memory=memory,
         )
-        return kernels.create(self, taken, constants, trusted)
+        return kernels.create(self, taken, constants, trusted, block, shared)
 
     @with_hints("compile")
     def compile(
@@ -290,6 +297,7 @@ class Context(_native.Context, Scoped):
         defines: Mapping[str, object] | None = None,
         include: Mapping[str, str] | Iterable[str | os.PathLike[str]] | str | None = None,
         language: str | None = None,
+        options: str | Iterable[str] | None = None,
         optimize: bool = True,
         deadline: Duration = None,
         tenant: str | None = None,
@@ -317,6 +325,7 @@ class Context(_native.Context, Scoped):
             defines=defines,
             include=include,
             language=language,
+            options=options,
             optimize=optimize,
             deadline=deadline,
             tenant=tenant,

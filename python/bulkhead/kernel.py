@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _ACCESS = {1: "read", 2: "write", 3: "read_write"}
 _DTYPE_CODES = {dtype.short: dtype.code for dtype in BY_CODE}
-_OPTIONS = ("grid", "groups", "args", "after", "deadline", "alone", "timed")  # of a launch
+_OPTIONS = ("grid", "groups", "block", "shared", "args", "after", "deadline", "alone", "timed")
 _ALL_DTYPES = (1 << len(BY_CODE)) - 1
 # What SPIR-V has no type for is bound by its bytes.
 _STAND_INS = {"u8": ("bool", "f8_e4m3", "f8_e5m2", "f8_e8m0"), "u16": ("bf16",)}
@@ -82,19 +82,24 @@ class Kernel(_native.Kernel, Scoped):
     ['X: f32[]', 'Y: f32[]', 'a: f32', 'n: u32']
     """
 
-    __slots__ = ("__weakref__", "_info")
+    __slots__ = ("__weakref__", "_entry", "_info")
+    _entry: str | None
 
     @property
     def info(self) -> KernelInfo:
         """What the kernel declares. A sandboxed process without a device parses the module, once.
 
-        Raises `InputError` if the module is not valid.
+        Raises `InputError` if the module is not valid. An image for CUDA declares nothing.
         """
+        if self.cuda:
+            raise InvalidArgument("info: a CUDA kernel declares no names: it has args=(…)")
         self._reflect()
         return self._info
 
     def _reflect(self) -> None:
-        if not hasattr(self, "_info"):
+        if self.cuda:
+            self._set_positions(_read_ptx(self.code, getattr(self, "_entry", None) or self.name))
+        elif not hasattr(self, "_info"):
             info, parameters = _read_inspection(self._inspect())
             self._set_parameters(*parameters)
             self._info: KernelInfo = info
@@ -203,8 +208,46 @@ def _read_inspection(answer: Any) -> tuple[KernelInfo, Any]:
     return info, (tuple(local_size), push_size, native_bindings, native_members)
 
 
+# The types of parameters in PTX; of b32 and the like nobody knows what they are.
+_PTX_DTYPES = {"u": "u", "s": "i", "f": "f"}
+_PTX_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_PTX_ENTRY = re.compile(rb"\.entry\s+([\w$%]+)\s*(?:\(([^)]*)\))?")
+_PTX_PARAMETER = re.compile(
+    rb"\.param\s+(?:\.align\s+\d+\s+)?\.([usfb])(\d+)\s[^\[]*?(?:\[\s*(\d+)\s*\])?\s*$"
+)
+
+
+def _read_ptx(image: bytes, name: str) -> list[tuple[int, int]] | None:
+    """(dtype, bytes) of each parameter of a kernel; None: the image does not say."""
+    if image.startswith((b"\x7fELF", b"\x50\xed\x55\xba")):
+        return None
+    entries: dict[bytes, bytes] = dict(_PTX_ENTRY.findall(_PTX_COMMENT.sub(b" ", image)))
+    wanted = name.encode()
+    mangled = b"_Z%d%s" % (len(wanted), wanted)
+    found = [one for one in entries if one == wanted or one.startswith(mangled)]
+    if len(entries) != 1 and len(found) != 1:
+        return None
+    positions = []
+    for text in entries[(found or list(entries))[0]].split(b","):
+        match = _PTX_PARAMETER.match(text.strip())
+        if match:
+            kind, size, length = match[1].decode(), int(match[2]) // 8, match[3]
+            short = f"{_PTX_DTYPES.get(kind)}{8 * size}"
+            known = length is None and short in _DTYPE_CODES
+            positions.append((_DTYPE_CODES[short] if known else 0, size * int(length or 1)))
+        elif text.strip():
+            return None
+    return positions
+
+
 def explain_name(kernel: Kernel, name: object) -> str:
     """Say that a kernel has no parameter of a name, and which it has."""
+    if kernel.cuda:
+        option = difflib.get_close_matches(str(name), _OPTIONS, 1)
+        return (
+            f"the parameters of a CUDA kernel have no names, so there is no '{name}': give them in "
+            "order, as args=(x, y, 2.0, n)" + (f"; did you mean '{option[0]}'?" if option else "")
+        )
     there = [one.name for one in kernel.info.parameters]
     if not isinstance(name, str):
         return f"args: a name is a text, not {name!r}"
@@ -258,15 +301,37 @@ def specialize(
     return kernel
 
 
+def _is_u32(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value < 1 << 32
+
+
+def to_block(call: str, block: Any, shared: Any) -> tuple[tuple[int, int, int], int]:
+    """(block, shared_bytes) of a CUDA kernel's options; 0: each launch says it."""
+    given = (0, 0, 0) if block is None else block if isinstance(block, (tuple, list)) else (block,)
+    if not 1 <= len(given) <= 3 or not all(_is_u32(one) for one in given):
+        raise InvalidArgument(f"{call}: block: a number, or up to three of them, not {block!r}")
+    if not _is_u32(shared):
+        raise InvalidArgument(f"{call}: shared: bytes, not {shared!r}")
+    x, y, z = (*given, 1, 1)[:3]
+    return (x, y, z), shared
+
+
 def create(
-    context: Context, source: Source, constants: Mapping[Any, Any] | None, trusted: bool
+    context: Context,
+    source: Source,
+    constants: Mapping[Any, Any] | None,
+    trusted: bool,
+    block: Any,
+    shared: int,
 ) -> Kernel:
     """Make a kernel (`Context.kernel`)."""
+    launch = to_block("kernel", block, shared)
 
     def make(specializations: list[tuple[int, int, int]]) -> Kernel:
         made: Kernel = _native.kernel_create(
-            context, source.fields, source.compiles, trusted, specializations
+            context, source.fields, source.kind, trusted, specializations, *launch
         )
+        made._entry = source.fields[2]
         return made
 
     return specialize(make, constants)

@@ -22,7 +22,8 @@ class Module(_native.Module):
     `log` has them all. A module that you drop is compiled all the same: `event.cancel()` ends that.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "_entry")
+    _entry: str | None
 
     @with_hints("kernel")
     def kernel(
@@ -31,6 +32,8 @@ class Module(_native.Module):
         *,
         constants: Mapping[str | int, float] | None = None,
         trusted: bool = False,
+        block: int | tuple[int, ...] | None = None,
+        shared: int = 0,
     ) -> Kernel:
         """Make a kernel, as `Context.kernel` does. Does not wait: raises `Error` (PENDING) while
         the compile goes on.
@@ -47,14 +50,17 @@ class Module(_native.Module):
         >>> x.tolist()[:3]
         [7, 7, 7]
         """
-        return kernels.specialize(
-            lambda specializations: self._kernel(name, trusted, specializations), constants
+        launch = kernels.to_block("kernel", block, shared)
+        made = kernels.specialize(
+            lambda specializations: self._kernel(name, trusted, specializations, *launch), constants
         )
+        made._entry = self._entry
+        return made
 
     @property
     def code(self) -> bytes:
-        """The SPIR-V module. Does not wait, as `kernel` does not."""
-        with self._kernel(None, False, []) as kernel:
+        """The SPIR-V module, or the PTX of CUDA C++. Does not wait, as `kernel` does not."""
+        with self._kernel(None, False, [], (0, 0, 0), 0) as kernel:
             return kernel.code
 
     def __repr__(self) -> str:
@@ -63,7 +69,9 @@ class Module(_native.Module):
 
 def compile_source(context: Context, source: Source) -> Module:
     """Start a compile (`Context.compile`)."""
-    if not source.compiles:
-        raise InvalidArgument("compile: this is SPIR-V already: Context.kernel takes it")
+    if source.kind != "text":
+        what = "SPIR-V" if source.kind == "spirv" else "an image for CUDA"
+        raise InvalidArgument(f"compile: this is {what} already: Context.kernel takes it")
     made: Module = _native.module_compile(context, source.fields)
+    made._entry = source.fields[2]
     return made

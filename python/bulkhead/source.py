@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,26 +11,28 @@ from typing import Any, NamedTuple
 from .errors import InvalidArgument, InvalidType, LoadFailed
 from .values import Duration, Size, to_bytes, to_ns
 
-LANGUAGES = {None: 0, "spirv": 1, "glsl": 2, "hlsl": 3}  # bh_language
+LANGUAGES = {None: 0, "spirv": 1, "glsl": 2, "hlsl": 3, "cuda": 4}  # bh_language
+_SUFFIXES = {".hlsl": "hlsl", ".cu": "cuda"}
 _SPIRV = (b"\x03\x02\x23\x07", b"\x07\x23\x02\x03")
+_IMAGES = (b"\x7fELF", b"\x50\xed\x55\xba")  # a cubin, a fat binary
+_PTX = re.compile(rb"(\s|//[^\n]*\n|/\*.*?\*/)*\.version\s", re.DOTALL)
 _FOREIGN = {
     ".wgsl": "WGSL: compile it with naga, or tint --format spirv",
     ".cl": "OpenCL C: compile it with clspv",
     ".slang": "Slang: compile it with slangc -target spirv",
-    ".cu": "CUDA: bulkhead run takes it; for Python port it to GLSL or HLSL",
     ".hip": "HIP: port it to GLSL or HLSL",
     ".metal": "Metal: port it to GLSL or HLSL",
-    ".ptx": "PTX: compile its source for Vulkan",
 }
 
 
 class Source(NamedTuple):
     """A source."""
 
-    compiles: bool
-    """False: it is SPIR-V."""
+    kind: str
+    """'text', which a sandboxed process compiles, 'spirv', or 'image', which is for CUDA."""
     fields: tuple[Any, ...]
-    """(text, name, entry, tenant, options, defines, includes), as the native module takes it."""
+    """(text, name, entry, tenant, options, defines, includes, compiler's options), as the native
+    module takes it."""
 
 
 def read(
@@ -42,26 +45,35 @@ def read(
     defines: Mapping[str, object] | None,
     include: Any,
     language: str | None,
+    options: str | Iterable[str] | None,
     optimize: bool,
     deadline: Duration,
     tenant: str | None,
     memory: Size | None,
 ) -> Source:
     """Take the arguments of `call`, and read the files that they name."""
-    code, file_name, hlsl = _read_code(call, source, path, language)
-    compiles = language != "spirv" and (isinstance(code, str) or not code.startswith(_SPIRV))
-    if compiles and not isinstance(code, str) and b"\0" in code:
+    code, file_name = _read_code(call, source, path, language)
+    kind = _find_kind(code, language)
+    language = language or _SUFFIXES.get(Path(file_name or "").suffix, "glsl")
+    if kind == "text" and not isinstance(code, str) and b"\0" in code:
         where = "the bytes are" if path is None or file_name is None else f"{path}: it is"
-        raise InvalidArgument(f"{call}: {where} neither SPIR-V nor a text in UTF-8")
-    if not compiles and (defines or include):
-        raise InvalidArgument(f"{call}: defines, include: a SPIR-V module is compiled already")
-    if name is None and file_name is not None:
-        name = file_name if compiles else file_name.removesuffix(".spv")
+        raise InvalidArgument(
+            f"{call}: {where} neither SPIR-V nor an image for CUDA nor a text in UTF-8"
+        )
+    if kind != "text" and (defines or include or options):
+        what = "a SPIR-V module" if kind == "spirv" else "an image for CUDA"
+        raise InvalidArgument(f"{call}: defines, include, options: {what} is compiled already")
+    if kind == "image" and isinstance(code, str):
+        code = code.encode()
+    if name is None and file_name is not None and kind != "image":
+        name = file_name if kind == "text" else file_name.removesuffix(".spv")
     if defines is not None and not isinstance(defines, Mapping):
         raise InvalidType(f"{call}: defines: a dict, not {type(defines)}")
-    options = {
+    if options is not None and not isinstance(options, str):
+        options = " ".join(options)
+    limits = {
         "unoptimized": not optimize,
-        "language": LANGUAGES["hlsl" if hlsl else "glsl"],
+        "language": LANGUAGES[language],
         "deadline": to_ns(deadline, f"{call}: deadline"),
         "memory": to_bytes(memory, f"{call}: memory"),
     }
@@ -70,7 +82,16 @@ def read(
         for key, value in (defines or {}).items()
     ]
     includes = _read_includes(call, include)
-    return Source(compiles, (code, name, entry, tenant, options, texts, includes))
+    return Source(kind, (code, name, entry, tenant, limits, texts, includes, options))
+
+
+def _find_kind(code: str | bytes, language: str | None) -> str:
+    if language not in (None, "spirv"):
+        return "text"
+    start = code[:4096].encode(errors="replace") if isinstance(code, str) else code[:4096]
+    if language == "spirv" or start.startswith(_SPIRV):
+        return "spirv"
+    return "image" if start.startswith(_IMAGES) or _PTX.match(start) else "text"
 
 
 def _read_file(call: str, path: Path) -> bytes:
@@ -84,29 +105,27 @@ def _read_file(call: str, path: Path) -> bytes:
         raise InvalidArgument(f"{call}: {path!r}: {error}") from None
 
 
-def _read_code(
-    call: str, source: Any, path: Any, language: str | None
-) -> tuple[Any, str | None, bool]:
-    """(code, name, whether it is HLSL)"""
-    if language not in (None, "glsl", "hlsl", "spirv"):
-        raise InvalidArgument(f"{call}: language: '{language}' is none of glsl, hlsl, spirv")
+def _read_code(call: str, source: Any, path: Any, language: str | None) -> tuple[Any, str | None]:
+    """(code, name)"""
+    if language not in LANGUAGES:
+        raise InvalidArgument(f"{call}: language: '{language}' is none of glsl, hlsl, cuda, spirv")
     if (source is None) == (path is None):
         raise InvalidArgument(f"{call}: give a path, or source=")
     if source is not None:
         if not isinstance(source, (str, bytes, bytearray, memoryview)):
             raise InvalidType(f"{call}: source: a text or bytes, not {type(source)}")
-        return source if isinstance(source, str) else bytes(source), None, language == "hlsl"
+        return source if isinstance(source, str) else bytes(source), None
     if isinstance(path, str) and ("\n" in path or path.lstrip().startswith("#version")):
         raise InvalidArgument(f"{call}: path: this is a text, not a path: give it as source=")
     if isinstance(path, (bytes, bytearray, memoryview)):
-        return bytes(path), None, language == "hlsl"
+        return bytes(path), None
     try:
         file = Path(os.fspath(path))
     except TypeError:
         raise InvalidType(f"{call}: a path or bytes, not {type(path)}") from None
     if file.suffix in _FOREIGN:
         raise InvalidArgument(f"{call}: {file}: it is {_FOREIGN[file.suffix]}")
-    return _read_file(call, file), file.name, language == "hlsl" or file.suffix == ".hlsl"
+    return _read_file(call, file), file.name
 
 
 def _read_includes(

@@ -25,7 +25,10 @@ static size_t length_of(const char *text, size_t length) {
 }
 
 static const char *name_of(const bh_source *source) {
-    return source->name && source->name[0] ? source->name : "kernel.comp";
+    return source->name && source->name[0]        ? source->name
+           : source->language == BH_LANGUAGE_HLSL ? "kernel.hlsl"
+           : source->language == BH_LANGUAGE_CUDA ? "kernel.cu"
+                                                  : "kernel.comp";
 }
 
 /* -- the caller's arguments ------------------------------------------------------------------- */

@@ -90,14 +90,16 @@ static const char *option_of(const struct program *program, const char *begin) {
 
 static void put_parameters(struct program *program, const char *at, const char *end) {
     const char *comma = "";
+    int number = 0;
     while (at < end) {
         const char *next = memchr(at, ',', (size_t)(end - at));
         next = next ? next : end;
         const size_t length = (size_t)(next - at);
-        PTX("%s%s", comma,
+        PTX("%s.param %s p%d", comma,
             memchr(at, '*', length)          ? ".u64"
             : memmem(at, length, "float", 5) ? ".f32"
-                                             : ".u32");
+                                             : ".u32",
+            number++);
         comma = ", ";
         at = next + 1;
     }

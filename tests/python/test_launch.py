@@ -394,15 +394,15 @@ def test_a_source_that_does_not_compile(ctx, tmp_path):
     assert "typo.comp:2: error: 'factr' : undeclared identifier" in raised.value.log
     assert isinstance(raised.value, bh.InputError) and isinstance(raised.value, bh.KernelError)
     assert not isinstance(raised.value, bh.Poisoned)
-    with pytest.raises(bh.InvalidArgument, match="it is CUDA: bulkhead run takes it"):
-        ctx.kernel(tmp_path / "saxpy.cu")
+    with pytest.raises(bh.InvalidArgument, match="it is Metal: port it"):
+        ctx.kernel(tmp_path / "saxpy.metal")
     for missing in ({"path": tmp_path / "missing.comp"}, {"source": "", "include": ["missing.h"]}):
         with pytest.raises(bh.LoadFailed, match=r"kernel: .*missing.*: No such file") as raised:
             ctx.kernel(**missing)
         assert raised.value.errno == errno.ENOENT
     with pytest.raises(bh.InvalidArgument, match="give a path, or source="):
         ctx.kernel()
-    with pytest.raises(bh.InvalidArgument, match="'opencl' is none of glsl, hlsl, spirv"):
+    with pytest.raises(bh.InvalidArgument, match="'opencl' is none of glsl, hlsl, cuda, spirv"):
         ctx.kernel(source="", language="opencl")
     with pytest.raises(bh.InvalidArgument, match="a SPIR-V module is compiled already"):
         ctx.kernel(SHADERS / "saxpy.spv", defines={"A": 1})

@@ -254,7 +254,7 @@ def test_hlsl_with_an_entry_point(ctx):
 def test_arguments(ctx):
     for arguments, message in (
         ({}, "compile: give a path, or source="),
-        ({"source": FILL, "language": "c"}, "compile: language: 'c' is none of glsl, hlsl, spirv"),
+        ({"source": FILL, "language": "c"}, "compile: language: 'c' is none of glsl, hlsl, cuda, spirv"),
         ({"source": FILL, "tenant": "t" * 64}, "compile: tenant: it is longer than 63 bytes"),
         ({"source": FILL, "memory": 5}, "compile: memory: it is 5, less than 64 MiB"),
         ({"source": FILL, "entry": "f"}, "compile: entry: it is 'f'; GLSL's entry point is main"),
@@ -262,7 +262,7 @@ def test_arguments(ctx):
         ({"source": FILL, "name": "\0"}, "compile: name: the text has a NUL"),
         ({"path": FILL}, "compile: path: this is a text"),
         ({"path": b"\x03\x02\x23\x07"}, "compile: this is SPIR-V already: Context.kernel takes it"),
-        ({"source": b"\0"}, "compile: the bytes are neither SPIR-V nor a text"),
+        ({"source": b"\0"}, "compile: the bytes are neither SPIR-V nor an image"),
     ):
         with pytest.raises(bh.InvalidArgument, match=message):
             ctx.compile(**arguments)
