@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _native, completion
 from .buffer import Buffer, take_array
@@ -14,15 +14,19 @@ from .event import Event
 from .kernel import Kernel
 from .stream import Stream
 
+if TYPE_CHECKING:
+    from .context import Context
+
 _DEPTH = 2  # submissions of a stream in flight: one runs, one waits in its lane
 _OPTIONS = ("grid", "groups", "args", "after", "deadline", "alone", "timed")
 
 
 @dataclass(frozen=True)
 class like:
-    """For an output of `map`: a new buffer with the type and shape of the argument `name`."""
+    """For an output of `map`: a new buffer with the type and shape of the argument `name`, of a CUDA
+    kernel with that number."""
 
-    name: str
+    name: str | int
     dtype: object = None
 
 
@@ -44,8 +48,10 @@ def _arguments(
 ) -> dict[str, Any]:
     if not isinstance(item, Mapping):
         raise InvalidType(f"a dict of arguments, not {type(item)}")
-    given = dict(common) | dict(item)
+    given: dict[Any, Any] = dict(common) | dict(item)
     context = kernel.context
+    if kernel.cuda:
+        return given | {"args": _positions(context, given.get("args"))}
     buffers = {one.name for one in kernel.info.buffers}
     for name, value in given.items():
         if name in buffers and not isinstance(value, (Buffer, like, list, tuple, _native.Bound)):
@@ -58,6 +64,28 @@ def _arguments(
                 raise InvalidArgument(f"map: {name}: there is no array '{value.name}' to be like")
             given[name] = context.empty_like(given[value.name], value.dtype)
     return given
+
+
+def _positions(context: Context, args: Any) -> list[Any]:
+    """The arguments of a CUDA kernel, with new buffers for `like`."""
+    found = list(args) if isinstance(args, (tuple, list)) else []
+    for place, value in enumerate(found):
+        if isinstance(value, like):
+            number = value.name if isinstance(value.name, int) else -1
+            other = found[number] if 0 <= number < len(found) else None
+            if not hasattr(other, "shape"):
+                raise InvalidArgument(
+                    f"map: args[{place}]: there is no array args[{value.name}] to be like"
+                )
+            found[place] = context.empty_like(other, value.dtype)
+    return found
+
+
+def _outputs(kernel: Kernel, given: dict[str, Any]) -> dict[Any, Any]:
+    """The buffers that a kernel may have written, by name; of a CUDA kernel by number."""
+    if kernel.cuda:
+        return {n: one for n, one in enumerate(given["args"]) if isinstance(one, Buffer)}
+    return {name: given[name] for name in kernel.info.outputs if name in given}
 
 
 def map(
@@ -77,7 +105,8 @@ def map(
     function of an input's arguments. A result is a dict of the buffers that the kernel writes, in
     the order of the inputs. With on_error="raise" the first failure cancels the rest and is raised;
     its message begins with the input's number. With "collect" the exception (`Poisoned`) takes the
-    place of the result. `on_result(index, result)` is called as each ends.
+    place of the result. `on_result(index, result)` is called as each ends. Of a CUDA kernel an input
+    has `args` in order, and a result the buffers that may be written, by number.
 
     >>> square = ctx.kernel(shaders / "square.spv")
     >>> inputs = [{"X": np.float32([n])} for n in range(4)]
@@ -91,7 +120,8 @@ def map(
         raise InvalidType(f"map: kernel: a Kernel, not {type(kernel)}")
     if not isinstance(streams, int) or streams < 1:
         raise InvalidArgument(f"map: streams: {streams!r} is no number above 0")
-    outputs = kernel.info.outputs
+    if not kernel.cuda:
+        _ = kernel.info  # a module that is not valid is refused first
     made: list[Stream] = []  # as many as there is work for
     free: list[Stream] = []
     queue = _native.Queue()
@@ -106,7 +136,7 @@ def map(
             if error is not None and on_error == "raise":
                 with _naming(index):
                     raise error
-            results[index] = error or {name: given[name] for name in outputs if name in given}
+            results[index] = error or _outputs(kernel, given)
             if on_result is not None:
                 on_result(index, results[index])
 
@@ -122,7 +152,7 @@ def map(
             stream = free.pop(0)
             with _naming(index):
                 given = _arguments(kernel, item, common)
-                event = stream.launch(kernel, **_split(given))
+                event = stream.launch(kernel, **(given if kernel.cuda else _split(given)))
             flying[index] = stream, event, given
             queue.add(event, index)
         while flying:

@@ -3,12 +3,16 @@
 import ctypes
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import bulkhead as bh
 import numpy as np
 import pytest
-from conftest import BOUND, SOURCE
+from conftest import BOUND, SLOWNESS, SOURCE
+
+sys.path.insert(0, str(SOURCE / "examples" / "python"))
+import autotune_cuda  # noqa: E402
 
 N = 1000
 CUBINS = Path(os.environ["BULKHEAD_TEST_CUBINS"])
@@ -246,6 +250,33 @@ def test_the_page_on_cuda_shows_what_it_prints(driver, capsys):
     code, _, rest = page.partition("```python\n")[2].partition("```\n")
     exec(compile(code, "docs/cuda.md", "exec"), {})
     assert capsys.readouterr().out == rest.partition("```text\n")[2].partition("```")[0]
+
+
+def test_a_map_over_inputs(ctx):
+    saxpy = ctx.kernel(source=ptx(SAXPY), entry="saxpy", block=64)
+    x = np.arange(64, dtype="f4")
+    inputs = [{"args": (x, bh.like(0), a, 64)} for a in (1, 2, "x")]
+    options = {"grid": 1, "streams": 2, "stream_options": {"device": "cuda"}}
+    first, second = bh.map(saxpy, inputs[:2], **options)
+    assert (first[1].numpy() == x).all() and (second[1].numpy() == 2 * x).all()
+    with pytest.raises(bh.InvalidType, match=r"map: inputs\[2\]: args\[2\]: a number"):
+        bh.map(saxpy, inputs, **options)
+    for place in (1, 2, 9, "x"):
+        args = (x, bh.like(place), 1, 64)
+        with pytest.raises(bh.InvalidArgument, match=r"map: inputs\[0\]: args\[1\]: there is no"):
+            bh.map(saxpy, [{"args": args}], **options)
+
+
+def test_the_autotuner_finds_each_fault(driver):
+    variants = autotune_cuda.generate(10)
+    with bh.Context(spares=0, quarantine_deaths=0) as ctx:
+        autotune_cuda.tune(ctx, variants, deadline=f"{2 * min(SLOWNESS, 8)}s")
+    found = [(variant.entry, variant.result) for variant in variants]
+    assert found.pop(7) == ("null_read", "DEVICE_FAULT")
+    assert found.pop(5) == ("saxpy", "WRONG")
+    assert found.pop(3) == ("hang", "DEADLINE")
+    assert found == [("saxpy", "OK")] * 7
+    assert all(variant.seconds for variant in variants if variant.result == "OK")
 
 
 def test_kernels_that_cannot_be_made(ctx):
