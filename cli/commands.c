@@ -345,18 +345,20 @@ static const struct bhi_section judge_sections[] = {
      "judges the candidates that have no verdict there, and those whose files have changed since. "
      "Recorded times are kept; they are compared with the --slower-than of the current run, which "
      "decides whether a candidate is SLOWER. With --time, times that are missing or came out "
-     "unknown are measured. A DIR of another task is refused, even if only a file of TASK or what "
-     "the reference computes differs."},
+     "unknown are measured. A DIR of another task is refused, even if only a file of TASK, what "
+     "the reference computes, or the --baseline differs."},
     {"Differences",
      "  bulkhead judge --diff BEFORE AFTER [--json]\n\n"
      "The changes are: worse and better (it was CORRECT, or is now), slower and faster (the 95 % "
      "intervals of its time relative to the reference do not meet), other (another verdict), new "
      "and gone. Times that were measured in different ways (on another device, on one processor "
-     "and with --all-processors, with and without --warm, by the device's clock and by the host's) "
+     "and with --all-processors, with and without --warm, by the device's clock and by the host's, "
+     "beside the reference and beside a --baseline) "
      "are not compared; this is said, and changes no exit status. With --json: before, after (the "
      "files), same (how many candidates), changes: for each other candidate file, change, before, "
      "after (verdicts; null: none), message, ratio_before, ratio_after (null: not measured), "
-     "not_compared: for each reason condition (device, processors, caches, clock), before, after, "
+     "not_compared: for each reason condition (device, processors, caches, clock, baseline), "
+     "before, after, "
      "candidates (how many)."},
     {"Exit status", "  0    every candidate is CORRECT; with --diff: none is worse or slower\n"
                     "  1    at least one is not; with --diff: at least one is\n"
@@ -386,7 +388,8 @@ static const struct bhi_section judge_sections[] = {
      "load; null: it is known), noise and drift of the reference's median (0.005 is 0.5 %), "
      "host_ns (a run by the host's clock, with one_processor by its worker's processor time, in "
      "batches; null: too short), device "
-     "(false: the host's clock), cold, one_processor, noisy, guard_ratio (null: not measured). "
+     "(false: the host's clock), cold, one_processor, baseline (the reference is one), noisy, "
+     "guard_ratio (null: not measured). baseline: the file (null: none). "
      "flushed_bytes: "
      "null without --time, otherwise what is written before each timed run. If no candidate is "
      "judged, an object "
@@ -405,6 +408,8 @@ static const struct bhi_example judge_examples[] = {
      "The files of those that are right, with a hidden seed that can be given again."},
     {"bulkhead judge task.json *.comp --time --slower-than 1",
      "Times those that are right. Those that are slower than the reference fail."},
+    {"bulkhead judge task.json *.comp --time --baseline best.comp",
+     "Compares times with those of the best kernel so far."},
 };
 
 static const struct bhi_section chaos_sections[] = {

@@ -38,7 +38,8 @@ enum { MOST_WORKERS = 64, DEFAULT_WORKERS = 8, DESCRIPTORS = 256 };
 struct judge {
     const struct bhi_args *args;
     bh_judge_options options;
-    void *task; /* text on standard input; owned */
+    bh_judge_candidate baseline; /* without a path: none */
+    void *task;                  /* text on standard input; owned */
     bh_judge *judge;
     const char *state; /* NULL: nothing is recorded */
     struct bhi_judge_journal journal;
@@ -148,6 +149,7 @@ static int take_timing(struct judge *judge) {
         enum bhi_option_id option;
         const char *name;
     } others[] = {{BHI_JUDGE_REPEAT, "--repeat"},
+                  {BHI_JUDGE_BASELINE, "--baseline"},
                   {BHI_JUDGE_WARM, "--warm"},
                   {BHI_JUDGE_ALL_PROCESSORS, "--all-processors"},
                   {BHI_JUDGE_GUARD_COST, "--guard-cost"},
@@ -157,6 +159,8 @@ static int take_timing(struct judge *judge) {
     const char *slower = bhi_args_value(args, BHI_JUDGE_SLOWER_THAN);
     struct bhi_complaint inner;
     uint64_t runs = 0, bits = 0;
+    judge->baseline = (bh_judge_candidate){.struct_size = sizeof judge->baseline,
+                                           .path = bhi_args_value(args, BHI_JUDGE_BASELINE)};
     judge->options.timed = bhi_args_has(args, BHI_JUDGE_TIME);
     for (size_t i = 0; i < sizeof others / sizeof others[0] && !judge->options.timed; i++) {
         if (bhi_args_has(args, others[i].option)) {
@@ -216,11 +220,10 @@ static int create(struct judge *judge, const uint64_t *seeds, size_t seed_count)
         return BHI_EXIT_READY;
     }
     if (detail.reason == BH_REASON_ARGUMENT && !strcmp(detail.subject_name, "options.timed")) {
-        return refuse(
-            status,
-            "--time: the reference of %.200s is files, which take no time; a kernel or an "
-            "expression does",
-            path);
+        return refuse(status,
+                      "--time: the reference of %.200s is files, which take no time; a kernel, an "
+                      "expression or a --baseline does",
+                      path);
     }
     if (status != BH_INVALID_ARGUMENT && status != BH_LOAD_FAILED) {
         return bhi_session_fail("judge", NULL, status, &detail);
@@ -244,6 +247,7 @@ static int open_judge(struct judge *judge) {
         }
     }
     judge->options.device = bhi_args_value(args, BHI_JUDGE_DEVICE);
+    judge->options.baseline = judge->baseline.path ? &judge->baseline : NULL;
     judge->options.strict = bhi_args_has(args, BHI_JUDGE_STRICT);
     judge->options.log = bhi_args_has(args, BHI_JUDGE_VERBOSE) ? bhi_session_log : NULL;
     if (exit_status == BHI_EXIT_READY && judge->options.device &&
@@ -490,6 +494,7 @@ static int report(const struct judge *judge) {
         .candidates = judge->candidates,
         .count = judge->count,
         .timed = judge->options.timed,
+        .baseline = judge->baseline.path,
         .device = bh_judge_device(judge->judge),
         .workers = judge->options.parallel,
     };

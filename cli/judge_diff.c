@@ -22,6 +22,7 @@ enum condition {
     CONDITION_PROCESSORS, /* set: on one processor */
     CONDITION_CACHES,     /* set: cold */
     CONDITION_CLOCK,      /* set: the device's */
+    CONDITION_BASELINE,   /* set: beside a baseline */
     CONDITIONS
 };
 
@@ -109,7 +110,8 @@ static bool take_objects(struct bhi_reading *reading, const char *key, const jso
 static bool take_size(struct bhi_reading *reading, const json_t *timing, void *candidate) {
     static const char *const conditions[CONDITIONS] = {[CONDITION_PROCESSORS] = "one_processor",
                                                        [CONDITION_CACHES] = "cold",
-                                                       [CONDITION_CLOCK] = "device"};
+                                                       [CONDITION_CLOCK] = "device",
+                                                       [CONDITION_BASELINE] = "baseline"};
     struct past_candidate *out = candidate;
     struct past_timing one = {.size = json_object_get(timing, "size")};
     if (!take_ratio(reading, timing, "ratio", &one.ratio) ||
@@ -487,6 +489,7 @@ static size_t list_reasons(const struct diff *diff, struct reason out[REASONS]) 
                                    "on one processor"}},
         [CONDITION_CACHES] = {"caches", {"with warm caches", "with cold caches"}},
         [CONDITION_CLOCK] = {"clock", {"by the host's clock", "by the device's clock"}},
+        [CONDITION_BASELINE] = {"baseline", {"beside the reference", "beside a baseline"}},
     };
     size_t count = 0;
     if (diff->unlike_devices) {

@@ -12,6 +12,7 @@
 
 #include <bulkhead/context.h>
 #include <bulkhead/detail.h>
+#include <bulkhead/judge_case.h>
 #include <bulkhead/judgement.h>
 #include <bulkhead/source.h>
 #include <bulkhead/status.h>
@@ -30,6 +31,7 @@ extern "C" {
  * at any time, and wait for no turn. */
 typedef struct bh_judge bh_judge;
 
+struct bh_judge_candidate;
 /* How to create a judge. Give either |task_path| or
  * |task_text|. */
 typedef struct bh_judge_options {
@@ -49,7 +51,8 @@ typedef struct bh_judge_options {
     bh_log_callback log;   /* receives the log of the judge's context; NULL (default): dropped */
     void *log_user;        /* passed to |log| */
     bool timed;            /* times candidates that are CORRECT beside the reference, which must be
-                              a kernel or an expression; default false. The next fields need it */
+                              a kernel or an expression, or |baseline|; default false. The
+                              next fields need it */
     bool warm;             /* caches are not flushed before each timed run; default false */
     bool guard_cost;       /* also times candidates without the guard; default false */
     uint32_t timed_runs;   /* timed runs of each size, from 5 to 100000; default 50 */
@@ -60,11 +63,18 @@ typedef struct bh_judge_options {
                               more exact there */
     bool strict;           /* bh_judge_prepare refuses a task that is weak, or whose inputs are the
                               same in each run: see bh_judge_weakness; default false */
+    bh_judge_reference reference; /* computes what is right, for a task that has no "reference";
+                                     NULL (default): the task has one */
+    void *reference_user;         /* passed to |reference| */
+    const struct bh_judge_candidate *baseline; /* a kernel of the program's choice that times are
+                                     compared with in place of the reference, which then needs to
+                                     be none that takes time; NULL (default): the reference. Needs
+                                     |timed|. It is judged like a candidate, and must be CORRECT */
 } bh_judge_options;
 
 /* Reads and checks a task. Starts nothing: files that the task names are not opened yet. Nothing of
- * |options| needs to outlive the call, except for |log_user|. Blocks while the file is read. The
- * caller ends the judge with bh_judge_destroy. Returns BH_OK, or
+ * |options| needs to outlive the call, except for |log_user| and |reference_user|. Blocks while the
+ * file is read. The caller ends the judge with bh_judge_destroy. Returns BH_OK, or
  *   BH_INVALID_ARGUMENT  the task is wrong, or a field is. The detail begins with file and line
  *                        ("task" for a text) and names the field of the task
  *   BH_LOAD_FAILED       the task file cannot be read; the detail has errno
@@ -72,15 +82,17 @@ typedef struct bh_judge_options {
 BH_API BH_MUST_USE bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out_judge,
                                              bh_detail *detail);
 
-/* Makes the inputs, starts the context, and runs the reference twice for each size and seed. You
- * may leave it out: the first bh_judge_run does it. After a failure the next call tries again.
- * Thread: any. Blocks until calls of other threads have had their turn, and as long as the
- * reference runs; bh_judge_cancel ends it early. Not in a log callback. Returns BH_OK, also
- * if it was done before, or
+/* Makes the inputs, starts the context, and runs the reference for each size and seed: a kernel or
+ * an expression twice, a callback once. Judges the baseline, if there is one. You may leave it out:
+ * the first bh_judge_run does it. After a failure the next call tries again. Thread: any. Blocks
+ * until calls of other threads have had their turn, and as long as the reference runs;
+ * bh_judge_cancel ends it early, but waits for a callback. Not in a log callback, nor in that of
+ * the reference. Returns BH_OK, also if it was done before, or
  *   BH_INVALID_ARGUMENT  the reference cannot judge: it fails, is not deterministic, or computes a
  *                        NaN of which the task says nothing. The detail says which, and where; its
- *                        cause is the status with which it failed. With bh_judge_options.strict
- *                        also: the task is weak
+ *                        cause is the status with which it failed, or which the callback returned,
+ *                        unless that is of class ENVIRON. BH_REASON_BASELINE: the baseline is not
+ *                        CORRECT. With bh_judge_options.strict also: the task is weak
  *   BH_LOAD_FAILED       a file that the task names cannot be read, or is not of its type and shape
  *   BH_CANCELLED         bh_judge_cancel was called
  *   a status of class ENVIRON: the machine cannot do it */

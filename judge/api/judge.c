@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/detail.h"
-#include "judge/check/launch.h"
+#include "judge/check/reference.h"
 #include "judge/time/measure.h"
 #include "supervisor/context/layout.h"
 
@@ -104,11 +104,12 @@ static bh_status refuse(bh_detail *detail, const char *option, const char *why) 
 
 static bh_status check_timing(const bh_judge_options *options, bh_detail *detail) {
     if (!options->timed && (options->warm || options->all_processors || options->guard_cost ||
-                            options->slower_than != 0)) {
+                            options->slower_than != 0 || options->baseline)) {
         return refuse(detail,
                       options->warm             ? "options.warm"
                       : options->all_processors ? "options.all_processors"
                       : options->guard_cost     ? "options.guard_cost"
+                      : options->baseline       ? "options.baseline"
                                                 : "options.slower_than",
                       "needs timed");
     }
@@ -166,6 +167,26 @@ static bh_status take_seeds(bh_judge *judge, const bh_judge_options *options, bh
                : BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
 }
 
+/* Is there one reference, and one that times can be compared with? */
+static bh_status check_reference(const bh_judge *judge, bh_detail *detail) {
+    const enum bhi_task_reference kind = judge->task.reference;
+    if (kind == BHI_REFERENCE_CALLBACK && !judge->court.callback) {
+        return BHI_FAIL(detail, "", BH_REASON_TASK, judge->place, .status = BH_INVALID_ARGUMENT,
+                        .text = BHI_SAY("%.300s: there is no \"reference\": nothing says which "
+                                        "result is right",
+                                        judge->place));
+    }
+    if (kind != BHI_REFERENCE_CALLBACK && judge->court.callback) {
+        return refuse(detail, "options.reference", "excludes the \"reference\" that the task has");
+    }
+    const bool takes_time = kind == BHI_REFERENCE_KERNEL || kind == BHI_REFERENCE_EVAL;
+    return judge->options.timed && !judge->options.baseline && !takes_time
+               ? refuse(detail, "options.timed",
+                        "needs a reference that takes time: a kernel or an expression, not files "
+                        "or a callback; or a baseline")
+               : BH_OK;
+}
+
 static bh_status read_task(bh_judge *judge, const bh_judge_options *options, const char *path,
                            bh_detail *detail) {
     struct bhi_complaint complaint;
@@ -180,10 +201,26 @@ static bh_status read_task(bh_judge *judge, const bh_judge_options *options, con
                         .status = error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT, .sys_errno = error,
                         .text = complaint.text);
     }
-    return judge->options.timed && judge->task.reference == BHI_REFERENCE_FILES
-               ? refuse(detail, "options.timed",
-                        "needs a reference that takes time: a kernel or an expression, not files")
-               : BH_OK;
+    judge->court.callback = options->reference;
+    judge->court.callback_user = options->reference_user;
+    return check_reference(judge, detail);
+}
+
+static bh_status take_file(const bh_judge_candidate *given, const char *call,
+                           struct bhi_kernel_file *out, bh_detail *detail);
+
+static bh_status take_baseline(bh_judge *judge, const bh_judge_options *options,
+                               bh_detail *detail) {
+    static const char call[] = "bh_judge_create";
+    struct bhi_kernel_file file = {0};
+    bh_judge_candidate ours = {0};
+    if (!options->baseline) {
+        return BH_OK;
+    }
+    BHI_TRY(bhi_layout_take(BHI_OURS(bh_judge_candidate), &ours, options->baseline, call,
+                            "options.baseline", detail));
+    BHI_TRY(take_file(&ours, call, &file, detail));
+    return bhi_baseline_keep(judge, &file) ? BH_OK : BHI_FAIL(detail, call, BH_REASON_MEMORY);
 }
 
 static bh_status fill(bh_judge *judge, const bh_judge_options *options, bh_detail *detail) {
@@ -197,7 +234,9 @@ static bh_status fill(bh_judge *judge, const bh_judge_options *options, bh_detai
         return BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
     }
     const bh_status status = take_seeds(judge, options, detail);
-    return status == BH_OK ? read_task(judge, options, path, detail) : status;
+    BHI_TRY(status);
+    BHI_TRY(read_task(judge, options, path, detail));
+    return take_baseline(judge, options, detail);
 }
 
 static void free_judge(bh_judge *judge) {
@@ -206,6 +245,7 @@ static void free_judge(bh_judge *judge) {
     }
     bhi_trials_free(&judge->task, &judge->court.trials);
     bhi_task_free(&judge->task);
+    bhi_baseline_free(judge);
     bh_buffer_release(judge->pin);
     free(judge->seeds);
     free(judge->place);
@@ -314,20 +354,13 @@ static bh_status make_trials(bh_judge *judge, bh_detail *detail) {
                           .text = complaint.text);
 }
 
-/* Fails as the step for a kernel did; |place| may be NULL. */
-static bh_status fail_as(const struct bhi_judge_outcome *outcome, const char *place,
-                         bh_detail *detail) {
-    return BHI_FAIL(detail, "", outcome->reason, outcome->subject_name, .subject = outcome->subject,
-                    .status = outcome->status, .place = place, .said = outcome->message);
-}
-
 static bh_status run_reference(bh_judge *judge, bh_detail *detail) {
     struct bhi_judge_outcome outcome = {.status = BH_OK};
     if (bhi_reference_run(&judge->court, &outcome)) {
         return BH_OK;
     }
     if (bhi_judge_outcome_is_elsewhere(&outcome)) {
-        return fail_as(&outcome, "the reference", detail);
+        return bhi_judge_outcome_give(&outcome, "the reference", detail);
     }
     BHI_FAIL(detail, "", BH_REASON_REFERENCE, judge->place,
              .text = BHI_SAY("%.400s (%s)", outcome.message, bh_status_name(outcome.status)));
@@ -365,7 +398,8 @@ static bh_status prepare(bh_judge *judge, const char *call, bh_detail *detail) {
                    (status = open_context(judge, detail)) != BH_OK ||
                    (status = find_device(judge, detail)) != BH_OK ||
                    (status = run_reference(judge, detail)) != BH_OK ||
-                   (status = find_weaknesses(judge, detail)) != BH_OK);
+                   (status = find_weaknesses(judge, detail)) != BH_OK ||
+                   (status = bhi_baseline_check(judge, detail)) != BH_OK);
         }
         pthread_mutex_lock(&judge->lock);
         judge->ready |= status == BH_OK;
@@ -469,7 +503,8 @@ static bh_status judge_file(bh_judge *judge, const char *call, unsigned steps,
     }
     const bool known = (!(steps & CHECK) || check_candidate(judge, candidate, &outcome)) &&
                        (!(steps & MEASURE) || time_candidate(judge, candidate, &outcome));
-    return cancelled_or(judge, call, known ? BH_OK : fail_as(&outcome, NULL, detail), detail);
+    return cancelled_or(judge, call, known ? BH_OK : bhi_judge_outcome_give(&outcome, NULL, detail),
+                        detail);
 }
 
 /* |candidate| has a judgement if it is not to be checked. */

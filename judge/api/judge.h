@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "judge/check/candidate.h"
 #include "judge/check/trial.h"
 #include "judge/check/weak.h"
 #include "judge/time/measure.h"
@@ -31,6 +32,7 @@ struct bh_judge {
     bh_judge_options options; /* without what they point to */
     struct bhi_task task;
     struct bhi_court court;
+    struct bhi_candidate baseline;             /* without a file: none; owns all of that */
     struct bhi_weakness weak[BHI_TASK_ARRAYS]; /* found when the reference has run */
     size_t weak_count;
     bool timing; /* |timer| is open */
@@ -47,5 +49,13 @@ struct bh_judge {
 /* Gives the judge other hidden seeds, before it is prepared: those of a judging that goes on.
  * Returns false if memory ran out. */
 bool bhi_judge_seed(bh_judge *judge, const uint64_t *seeds, size_t count);
+
+/* -- baseline.c ------------------------------------------------------------------------------ */
+
+/* Makes a copy of |file| the judge's baseline; takes over its code. Returns false if memory ran out. */
+bool bhi_baseline_keep(bh_judge *judge, const struct bhi_kernel_file *file);
+/* Judges it, if there is one, as a candidate is judged: is it CORRECT? */
+bh_status bhi_baseline_check(bh_judge *judge, bh_detail *detail);
+void bhi_baseline_free(bh_judge *judge);
 
 #endif

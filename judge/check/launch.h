@@ -39,9 +39,4 @@ bool bhi_stream_find_device(bh_stream *stream, char out[48], struct bhi_judge_ou
 /* Does the stream's driver run kernels on the processor? Waits likewise. */
 bool bhi_stream_is_on_processor(bh_stream *stream, bool *out, struct bhi_judge_outcome *outcome);
 
-/* Runs the reference: fills in the expected outputs of all trials. Fails if the reference does not run, or does not
- * compute the same twice, or computes a NaN that the task does not allow: then no candidate can be
- * judged. */
-bool bhi_reference_run(struct bhi_court *court, struct bhi_judge_outcome *outcome);
-
 #endif

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/detail.h"
 #include "base/format.h"
 #include "tool/interrupt.h"
 #include "tool/text.h"
@@ -45,6 +46,12 @@ bool bhi_judge_outcome_take(struct bhi_judge_outcome *outcome, bh_status status,
         bhi_judge_outcome_why(outcome, detail->reason, detail->subject, detail->subject_name);
     }
     return false;
+}
+
+bh_status bhi_judge_outcome_give(const struct bhi_judge_outcome *outcome, const char *place,
+                                 bh_detail *detail) {
+    return BHI_FAIL(detail, "", outcome->reason, outcome->subject_name, .subject = outcome->subject,
+                    .status = outcome->status, .place = place, .said = outcome->message);
 }
 
 bool bhi_judge_outcome_is_doubtful(const struct bhi_judge_outcome *outcome) {

@@ -27,6 +27,9 @@ void bhi_judge_outcome_why(struct bhi_judge_outcome *outcome, bh_reason reason, 
 /* Takes the failure of a call of the library. Returns false. */
 bool bhi_judge_outcome_take(struct bhi_judge_outcome *outcome, bh_status status,
                             const bh_detail *detail);
+/* The way back: fails a call as the step for a kernel did. |place| may be NULL. */
+bh_status bhi_judge_outcome_give(const struct bhi_judge_outcome *outcome, const char *place,
+                                 bh_detail *detail);
 /* May another process than the kernel's worker be the cause? Then the kernel is tried again. */
 bool bhi_judge_outcome_is_doubtful(const struct bhi_judge_outcome *outcome);
 /* Is it the machine that failed, or a signal that came, and not the kernel? */

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/format.h"
-#include "judge/check/launch.h"
+#include "judge/check/case.h"
+#include "judge/check/reference.h"
 
 struct runner {
     struct bhi_court *court;
@@ -87,6 +88,14 @@ static bool reads_past(const struct runner *runner, const struct bhi_trial *tria
     return same;
 }
 
+/* What it has left becomes what is expected. */
+static void expect(const struct bhi_task *task, const struct bhi_launched *launched,
+                   struct bhi_trial *trial) {
+    for (uint32_t i = 0; i < task->array_count; i++) {
+        trial->arrays[i].expected = launched->outputs[i];
+    }
+}
+
 /* Runs it twice; the first outputs become what is expected. */
 static bool run_twice(const struct runner *runner, struct bhi_trial *trial,
                       struct bhi_judge_outcome *outcome) {
@@ -95,9 +104,7 @@ static bool run_twice(const struct runner *runner, struct bhi_trial *trial,
     if (!run_once(runner, trial, &first, outcome)) {
         return false;
     }
-    for (uint32_t i = 0; i < task->array_count; i++) {
-        trial->arrays[i].expected = first.outputs[i];
-    }
+    expect(task, &first, trial);
     if (!run_once(runner, trial, &second, outcome)) {
         return false;
     }
@@ -125,15 +132,32 @@ static bool is_finite(const struct bhi_task *task, const struct bhi_trial *trial
     return true;
 }
 
-/* A usual fill with which the reference cannot judge is dropped: nobody has asked for it. */
+static bool is_called(const struct bhi_court *court) {
+    return court->task->reference == BHI_REFERENCE_CALLBACK;
+}
+
+/* A callback is trusted, and sees no noise: it is called once. */
+static bool call_once(const struct bhi_court *court, struct bhi_trial *trial,
+                      struct bhi_judge_outcome *outcome) {
+    struct bhi_launched launched;
+    const bool good = bhi_case_refer(court, trial, &launched, outcome);
+    if (good) {
+        expect(court->task, &launched, trial);
+    }
+    return good;
+}
+
+/* A usual fill with which the reference cannot judge is dropped: nobody has asked for it. But what a
+ * callback returns is for the program to see. */
 static bool run_all(const struct runner *runner, struct bhi_judge_outcome *outcome) {
     struct bhi_court *court = runner->court;
     for (size_t i = 0; i < court->trials.count;) {
         struct bhi_trial *trial = &court->trials.list[i];
         const bool lenient = bhi_trial_is_lenient(court->task, trial);
-        const bool good =
-            run_twice(runner, trial, outcome) && check_nan(court->task, trial, outcome);
-        if (lenient &&
+        const bool computed =
+            is_called(court) ? call_once(court, trial, outcome) : run_twice(runner, trial, outcome);
+        const bool good = computed && check_nan(court->task, trial, outcome);
+        if (lenient && (computed || !is_called(court)) &&
             (good ? !is_finite(court->task, trial) : outcome->status == BH_INVALID_ARGUMENT)) {
             *outcome = (struct bhi_judge_outcome){.status = BH_OK};
             bhi_trials_drop(court->task, &court->trials, i);
@@ -154,39 +178,87 @@ static bool blame_kernel(const struct bhi_task *task, struct bhi_judge_outcome *
     return false;
 }
 
-static bool run_kernel(struct runner *runner, struct bhi_judge_outcome *outcome) {
-    struct bhi_court *court = runner->court;
-    struct bhi_judged_kernel kernel;
+static bool open_kernel(struct bhi_reference *reference, struct bhi_judge_outcome *outcome) {
+    struct bhi_court *court = reference->court;
     const struct bhi_kernel_file file = {.path = court->task->reference_kernel.path,
                                          .deadline_ns = court->task->compile_deadline_ns};
-    if (!bhi_judged_kernel_make(&file, false, 0, court->context, &kernel, outcome)) {
-        return blame_kernel(court->task, outcome);
+    return (bhi_judged_kernel_make(&file, false, 0, court->context, &reference->kernel, outcome) &&
+            bhi_court_check_kernel(court, &reference->kernel, outcome)) ||
+           blame_kernel(court->task, outcome);
+}
+
+bool bhi_reference_open(struct bhi_court *court, struct bhi_reference *out,
+                        struct bhi_judge_outcome *outcome) {
+    *out = (struct bhi_reference){.court = court};
+    const bool good = bhi_court_stream(court, &out->stream, outcome) &&
+                      (court->task->reference != BHI_REFERENCE_KERNEL || open_kernel(out, outcome));
+    if (!good) {
+        bhi_reference_close(out);
     }
-    runner->program.kernel = &kernel;
-    runner->program.groups = &court->task->reference_groups;
-    memcpy(court->reference, kernel.content, sizeof court->reference);
-    const bool fits =
-        bhi_court_check_kernel(court, &kernel, outcome) || blame_kernel(court->task, outcome);
-    const bool good = fits && run_all(runner, outcome);
-    bhi_judged_kernel_free(&kernel);
     return good;
 }
 
+void bhi_reference_close(struct bhi_reference *reference) {
+    bhi_judged_kernel_free(&reference->kernel);
+    bhi_reference_template_free(&reference->cache);
+    bh_stream_release(reference->stream);
+    *reference = (struct bhi_reference){0};
+}
+
+static struct runner runner_of(struct bhi_reference *reference) {
+    struct bhi_court *court = reference->court;
+    const bool is_kernel = court->task->reference == BHI_REFERENCE_KERNEL;
+    return (struct runner){.court = court,
+                           .stream = reference->stream,
+                           .program = {.kernel = is_kernel ? &reference->kernel : NULL,
+                                       .groups = &court->task->reference_groups,
+                                       .cache = &reference->cache}};
+}
+
+/* Of files: the inputs are always those of the only trial, and so is what is expected. */
+static bool copy_expected(const struct bhi_court *court, struct bhi_launched *out,
+                          struct bhi_judge_outcome *outcome) {
+    const struct bhi_trial *trial = &court->trials.list[0];
+    bool good = true;
+    *out = (struct bhi_launched){0};
+    for (uint32_t i = 0; i < court->task->array_count && good; i++) {
+        const struct bhi_trial_array *array = &trial->arrays[i];
+        if (court->task->arrays[i].role != BHI_TASK_IN) {
+            good = (out->outputs[i] = malloc(array->form.bytes));
+        }
+        if (out->outputs[i]) {
+            memcpy(out->outputs[i], array->expected, array->form.bytes);
+        }
+    }
+    if (!good) {
+        bhi_launched_free(out);
+    }
+    return good || bhi_judge_outcome_memory(outcome);
+}
+
+bool bhi_reference_compute(struct bhi_reference *reference, const struct bhi_trial *trial,
+                           struct bhi_launched *out, struct bhi_judge_outcome *outcome) {
+    const struct bhi_court *court = reference->court;
+    const struct runner runner = runner_of(reference);
+    return is_called(court) ? bhi_case_refer(court, trial, out, outcome)
+           : court->task->reference == BHI_REFERENCE_FILES ? copy_expected(court, out, outcome)
+                                                           : run_once(&runner, trial, out, outcome);
+}
+
 bool bhi_reference_run(struct bhi_court *court, struct bhi_judge_outcome *outcome) {
-    struct bhi_reference_template cache = {0};
-    struct runner runner = {.court = court, .program.cache = &cache};
-    const enum bhi_task_reference kind = court->task->reference;
-    if (kind == BHI_REFERENCE_FILES && !check_nan(court->task, &court->trials.list[0], outcome)) {
+    struct bhi_reference reference;
+    if (court->task->reference == BHI_REFERENCE_FILES &&
+        !check_nan(court->task, &court->trials.list[0], outcome)) {
         return false;
     }
-    if (!bhi_court_stream(court, &runner.stream, outcome)) {
+    if (!bhi_reference_open(court, &reference, outcome)) {
         return false;
     }
-    const bool good = (kind == BHI_REFERENCE_FILES ||
-                       (kind == BHI_REFERENCE_KERNEL ? run_kernel(&runner, outcome)
-                                                     : run_all(&runner, outcome))) &&
-                      bhi_stream_find_device(runner.stream, court->device, outcome);
-    bhi_reference_template_free(&cache);
-    bh_stream_release(runner.stream);
+    const struct runner runner = runner_of(&reference);
+    memcpy(court->reference, reference.kernel.content, sizeof court->reference);
+    const bool good =
+        (court->task->reference == BHI_REFERENCE_FILES || run_all(&runner, outcome)) &&
+        bhi_stream_find_device(reference.stream, court->device, outcome);
+    bhi_reference_close(&reference);
     return good;
 }

@@ -75,9 +75,7 @@ struct bhi_setup {
     bool prepared; /* |call| is to be dropped */
 };
 
-/* What the push constants of a run are drawn by. Those of timed runs nobody has seen before, and all
- * runs of a size have the same: an expression is compiled once. */
-static uint64_t push_seed(const struct bhi_court *court, const struct bhi_trial *trial) {
+uint64_t bhi_court_push_seed(const struct bhi_court *court, const struct bhi_trial *trial) {
     enum { OF_PUSHES = 0x50757368 }; /* no run's noise has this counter */
     const struct bhi_philox bits =
         bhi_philox(court->noise_seed, (struct bhi_philox){{OF_PUSHES, OF_PUSHES, OF_PUSHES, 0}});
@@ -137,7 +135,7 @@ static bool fill_request(const struct bhi_court *court, const struct bhi_judged_
                          char **out_push, struct bhi_complaint *complaint) {
     const bool takes = kernel->types->push_size > 0; /* it need not */
     if (!add_bindings(court, trial, request, complaint) ||
-        !bhi_task_push_text(court->task, trial->size, push_seed(court, trial), out_push,
+        !bhi_task_push_text(court->task, trial->size, bhi_court_push_seed(court, trial), out_push,
                             complaint) ||
         (takes && **out_push && !bhi_run_parse_push_names(request, *out_push, complaint)) ||
         !bhi_run_resolve_names(request, kernel->types, "", complaint)) {
@@ -218,7 +216,8 @@ static bool write_text(const struct bhi_court *court, const struct bhi_setup *se
     const size_t size = setup->trial->size;
     size_t length;
     char *pushes;
-    if (!bhi_task_push_text(task, size, push_seed(court, setup->trial), &pushes, complaint)) {
+    if (!bhi_task_push_text(task, size, bhi_court_push_seed(court, setup->trial), &pushes,
+                            complaint)) {
         return false;
     }
     FILE *out = open_memstream(out_text, &length);

@@ -86,6 +86,9 @@ struct bhi_program {
 
 struct bhi_setup;
 
+/* What the push constants of a run are drawn by. Those of timed runs nobody has seen before, and all
+ * runs of a size have the same: an expression is compiled once. */
+uint64_t bhi_court_push_seed(const struct bhi_court *court, const struct bhi_trial *trial);
 /* Compares the bindings and push constants of the kernel with the task's. */
 bool bhi_court_check_kernel(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
                             struct bhi_judge_outcome *outcome);

@@ -3,6 +3,7 @@
 #ifndef BHI_JUDGE_CHECK_TRIAL_H
 #define BHI_JUDGE_CHECK_TRIAL_H
 
+#include <bulkhead/judge_case.h>
 #include <stdatomic.h>
 
 #include "formats/array.h"
@@ -78,6 +79,10 @@ struct bhi_court {
     char device[48];      /* on which the reference has run: its selector */
     struct bhi_trials trials;
     uint8_t reference[BHI_CONTENT_HASH]; /* hash of the kernel that computed what is expected */
+    bh_judge_reference callback;         /* of BHI_REFERENCE_CALLBACK */
+    void *callback_user;
+    const struct bhi_candidate *baseline; /* what times are compared with in place of the reference;
+                                             NULL: none; borrowed */
     bh_stream *source;     /* its worker makes what timed runs read, and runs no kernel; borrowed */
     uint32_t processor;    /* on which runs are timed, plus 1; 0: on all */
     uint32_t slowdown;     /* how many times as long as others those may take; 0: the same */

@@ -473,6 +473,9 @@ static bool identify(const struct bhi_court *court, char out[HASH_TEXT + 1]) {
             }
         }
     }
+    if (court->baseline) { /* ratios are relative to it */
+        bhi_content_hash_add(hash, court->baseline->judgement.content, BHI_CONTENT_HASH);
+    }
     bhi_content_hash_end(hash, identity);
     sodium_bin2hex(out, HASH_TEXT + 1, identity, sizeof identity);
     return true;
@@ -557,8 +560,8 @@ enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *
     const char *before = json_string_value(json_object_get(journal->header, "identity"));
     if (!before || strcmp(before, identity) != 0) {
         bhi_refuse(complaint,
-                   "%.600s is of another task: its text, the files that it names, or what the "
-                   "reference computes has changed; give another folder (--state)",
+                   "%.600s is of another task: its text, the files that it names, what the "
+                   "reference computes, or the baseline has changed; give another folder (--state)",
                    journal->path);
         return BHI_JOURNAL_BAD_INPUT;
     }

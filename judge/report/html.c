@@ -159,11 +159,15 @@ static void put_leaderboard(struct bhi_page *page, const struct bhi_judge_report
         {"Place", "Candidate", "Verdict", "Ratio", "Runs", "Largest error", "Message"}};
     bhi_page_section(page, "Leaderboard");
     bhi_page_paragraph(
-        page, report->by_error ? "Those that are right are in the order of their largest error."
-              : timed          ? "Ratio: its time over the reference's, the geometric mean of "
-                                 "all sizes. Less than 1 is faster."
-                               : "No time was measured: those that are right are in the order "
-                                 "in which they were given.");
+        page,
+        report->by_error ? "Those that are right are in the order of their largest error."
+        : timed && report->baseline
+            ? "Ratio: its time over the baseline's, the geometric mean of all sizes. Less than "
+              "1 is faster."
+        : timed ? "Ratio: its time over the reference's, the geometric mean of "
+                  "all sizes. Less than 1 is faster."
+                : "No time was measured: those that are right are in the order "
+                  "in which they were given.");
     bhi_page_table(page, "Leaderboard", headings[timed], timed ? 7 : 6,
                    timed ? 1u | 1u << 3 | 1u << 4 | 1u << 5 : 1u | 1u << 3 | 1u << 4);
     for (size_t i = 0; i < report->count && i < ROWS; i++) {

@@ -67,24 +67,25 @@ static json_t *doubt_of(bh_judge_doubt doubt) {
     return names[doubt] ? json_string(names[doubt]) : json_null();
 }
 
-static json_t *timing_of(const struct bhi_task *task, const bh_judge_timing *timing) {
+static json_t *timing_of(const struct bhi_judge_report *report, const bh_judge_timing *timing) {
     return BHI_JSON(
-        {"size", size_of(task, timing->size_index)}, {"runs", bhi_json_number(timing->runs)},
-        {"median_ns", number_of(timing->median_ns)},
+        {"size", size_of(report->task, timing->size_index)},
+        {"runs", bhi_json_number(timing->runs)}, {"median_ns", number_of(timing->median_ns)},
         {"reference_ns", number_of(timing->reference_ns)}, {"ratio", number_of(timing->ratio)},
         {"low", number_of(timing->low)}, {"high", number_of(timing->high)},
         {"doubt", doubt_of(timing->doubt)}, {"noise", json_real(timing->noise)},
         {"drift", json_real(timing->drift)}, {"host_ns", number_of(timing->host_ns)},
         {"device", json_boolean(timing->device)}, {"cold", json_boolean(timing->cold)},
         {"one_processor", json_boolean(timing->one_processor)},
-        {"noisy", json_boolean(timing->noisy)}, {"guard_ratio", number_of(timing->guard_ratio)});
+        {"baseline", json_boolean(report->baseline)}, {"noisy", json_boolean(timing->noisy)},
+        {"guard_ratio", number_of(timing->guard_ratio)});
 }
 
 /* Its times, size by size; null: none was measured. */
-static json_t *timings_of(const struct bhi_task *task, const bh_judgement *of) {
+static json_t *timings_of(const struct bhi_judge_report *report, const bh_judgement *of) {
     json_t *array = of->timing_count ? json_array() : json_null();
     for (size_t i = 0; i < of->timing_count; i++) {
-        json_array_append_new(array, timing_of(task, &of->timings[i]));
+        json_array_append_new(array, timing_of(report, &of->timings[i]));
     }
     return array;
 }
@@ -102,7 +103,9 @@ static json_t *errors_of(const bh_judgement *of) {
     return array;
 }
 
-static json_t *candidate_of(const struct bhi_task *task, const struct bhi_candidate *candidate) {
+static json_t *candidate_of(const struct bhi_judge_report *report,
+                            const struct bhi_candidate *candidate) {
+    const struct bhi_task *task = report->task;
     const bh_judgement *of = &candidate->judgement;
     json_t *object =
         BHI_JSON({"file", bhi_json_text(candidate->file.path)},
@@ -117,7 +120,7 @@ static json_t *candidate_of(const struct bhi_task *task, const struct bhi_candid
                  {"hidden", of->located ? json_boolean(of->hidden) : json_null()},
                  {"fill", *of->fill ? bhi_json_text(of->fill) : json_null()},
                  {"wrong", wrong_of(of)}, {"errors", errors_of(of)},
-                 {"timing", timings_of(task, of)});
+                 {"timing", timings_of(report, of)});
     return object;
 }
 
@@ -125,7 +128,7 @@ void bhi_judge_print_json(const struct bhi_judge_report *report) {
     const struct bhi_task *task = report->task;
     json_t *object = json_object(), *candidates = json_array();
     for (size_t i = 0; i < report->count; i++) {
-        json_array_append_new(candidates, candidate_of(task, &report->candidates[i]));
+        json_array_append_new(candidates, candidate_of(report, &report->candidates[i]));
     }
     BHI_JSON_ADD(object, {"task", bhi_json_text(task->name)},
                  {"file", bhi_json_text(report->task_path)},
@@ -133,6 +136,7 @@ void bhi_judge_print_json(const struct bhi_judge_report *report) {
                  {"seeds", seeds_of(task->seeds, task->seed_count)},
                  {"hidden_seeds", seeds_of(report->hidden_seeds, report->hidden_count)},
                  {"fixed_inputs", json_boolean(bhi_task_is_storable(task))},
+                 {"baseline", report->baseline ? bhi_json_text(report->baseline) : json_null()},
                  {"weak", weaknesses_of(report)}, {"correct", bhi_json_number(report->correct)},
                  {"flushed_bytes", report->timed ? bhi_json_number(report->flushed) : json_null()},
                  {"candidates", candidates});

@@ -21,8 +21,9 @@ struct bhi_judge_report {
     const char *device; /* its selector */
     uint64_t workers;
     bool timed;
-    bool by_error;    /* candidates are ranked by their errors, not by their times */
-    uint64_t flushed; /* bytes that were written before each timed run; 0: none */
+    const char *baseline; /* the file that times are compared with; NULL: the reference */
+    bool by_error;        /* candidates are ranked by their errors, not by their times */
+    uint64_t flushed;     /* bytes that were written before each timed run; 0: none */
 };
 
 /* Prints a line for each candidate, and a summary. */

@@ -4,6 +4,7 @@
 
 #include "judge/report/report.h"
 #include "tool/report/columns.h"
+#include "tool/text.h"
 
 /* A hidden seed that the command chose is shown, so that the judging can be repeated. */
 static void print_seeds(const struct bhi_judge_report *report) {
@@ -101,6 +102,11 @@ static void print_times(const struct bhi_judge_report *report) {
     printf("\n");
     (void)bhi_columns_print(&table, stdout, 0, bhi_columns_width(stdout));
     bhi_columns_free(&table);
+    if (report->baseline) {
+        char clean[400];
+        printf("\nREFERENCE is the baseline: %s\n",
+               bhi_text_clean(clean, sizeof clean, report->baseline));
+    }
 }
 
 void bhi_judge_print_table(const struct bhi_judge_report *report) {

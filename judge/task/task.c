@@ -199,7 +199,7 @@ bool bhi_task_groups_for(const struct bhi_task *task, size_t size,
 
 /* A number of f32, which f64 has, too, or a whole number. */
 static bool write_drawn(const struct bhi_task *task, size_t size, size_t index, uint64_t seed,
-                        FILE *out, struct bhi_complaint *complaint) {
+                        char out[BHI_PUSH_TEXT], struct bhi_complaint *complaint) {
     enum { PUSHES = 0x8000 }; /* an array's number is less */
     struct bhi_filler filler = task->pushes[index].filler;
     const struct bhi_filler_place place = {
@@ -211,12 +211,30 @@ static bool write_drawn(const struct bhi_task *task, size_t size, size_t index, 
     }
     if (filler.kind == BHI_FILLER_INTEGERS) {
         bhi_filler_fill(&filler, place, BH_DTYPE_I64, 1, &whole);
-        fprintf(out, "%" PRId64, whole);
+        snprintf(out, BHI_PUSH_TEXT, "%" PRId64, whole);
     } else {
         bhi_filler_fill(&filler, place, BH_DTYPE_F32, 1, &real);
-        fprintf(out, "%#.9g", (double)real);
+        snprintf(out, BHI_PUSH_TEXT, "%#.9g", (double)real);
     }
     return true;
+}
+
+bool bhi_task_push_value(const struct bhi_task *task, size_t size, size_t index, uint64_t seed,
+                         char out[BHI_PUSH_TEXT], struct bhi_complaint *complaint) {
+    const struct bhi_task_push *push = &task->pushes[index];
+    const struct bhi_task_number number = {.expression = push->expression};
+    uint64_t value = 0;
+    if (push->expression) {
+        const bool good = compute(task, size, NULL, &number, &value, complaint) ||
+                          blame_size(task, size, complaint);
+        snprintf(out, BHI_PUSH_TEXT, "%" PRIu64, value);
+        return good;
+    }
+    if (push->text[0]) {
+        snprintf(out, BHI_PUSH_TEXT, "%s", push->text);
+        return true;
+    }
+    return write_drawn(task, size, index, seed, out, complaint);
 }
 
 bool bhi_task_push_text(const struct bhi_task *task, size_t size, uint64_t seed, char **out_text,
@@ -225,19 +243,9 @@ bool bhi_task_push_text(const struct bhi_task *task, size_t size, uint64_t seed,
     bool good = true;
     FILE *out = open_memstream(out_text, &length);
     for (size_t i = 0; i < task->push_count && out && good; i++) {
-        const struct bhi_task_push *push = &task->pushes[i];
-        const struct bhi_task_number number = {.expression = push->expression};
-        uint64_t value = 0;
-        good = !push->expression || compute(task, size, NULL, &number, &value, complaint) ||
-               blame_size(task, size, complaint);
-        fprintf(out, "%s%s=", i ? "," : "", push->name);
-        if (push->expression) {
-            fprintf(out, "%" PRIu64, value);
-        } else if (push->text[0]) {
-            fputs(push->text, out);
-        } else {
-            good = write_drawn(task, size, i, seed, out, complaint);
-        }
+        char value[BHI_PUSH_TEXT];
+        good = bhi_task_push_value(task, size, i, seed, value, complaint);
+        fprintf(out, "%s%s=%s", i ? "," : "", task->pushes[i].name, good ? value : "");
     }
     if (!out || fclose(out) != 0) {
         good = bhi_refuse_memory(complaint);

@@ -23,6 +23,7 @@ enum {
     BHI_TASK_PUSHES = 32,
     BHI_TASK_HIDDEN_SIZES = 16,
     BHI_TASK_FILLS = 16,
+    BHI_PUSH_TEXT = 40,
 };
 
 enum bhi_task_role { BHI_TASK_IN, BHI_TASK_INOUT, BHI_TASK_OUT };
@@ -73,12 +74,17 @@ struct bhi_task_array {
 struct bhi_task_push {
     const char *name;
     const char *expression;   /* a whole number; NULL: |text| or |filler| */
-    char text[40];            /* a number, as JSON has it, or true or false; "": |filler| */
+    char text[BHI_PUSH_TEXT]; /* a number, as JSON has it, or true or false; "": |filler| */
     struct bhi_filler filler; /* what it is drawn from: UNIFORM, NORMAL or INTEGERS */
     struct bhi_task_ends ends;
 };
 
-enum bhi_task_reference { BHI_REFERENCE_KERNEL, BHI_REFERENCE_EVAL, BHI_REFERENCE_FILES };
+enum bhi_task_reference {
+    BHI_REFERENCE_KERNEL,
+    BHI_REFERENCE_EVAL,
+    BHI_REFERENCE_FILES,
+    BHI_REFERENCE_CALLBACK, /* the task has none: the program computes what is right */
+};
 
 struct bhi_task_groups {
     struct bhi_task_number along[3];
@@ -154,6 +160,9 @@ bool bhi_task_end_filler(const struct bhi_task *task, size_t size, const struct 
 bool bhi_task_groups_for(const struct bhi_task *task, size_t size,
                          const struct bhi_task_groups *groups, const uint32_t local_size[3],
                          uint32_t out_groups[3], struct bhi_complaint *complaint);
+/* Writes push constant |index| as a number, true or false; |seed| is for one that is drawn. */
+bool bhi_task_push_value(const struct bhi_task *task, size_t size, size_t index, uint64_t seed,
+                         char out[BHI_PUSH_TEXT], struct bhi_complaint *complaint);
 /* Computes the push constants as "NAME=VALUE,…", for bhi_run_parse_push_names; |seed| is for those that are
  * drawn. The caller frees *out_text, which is "" if there are none. */
 bool bhi_task_push_text(const struct bhi_task *task, size_t size, uint64_t seed, char **out_text,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "judge/check/candidate.h"
 #include "judge/check/content.h"
 #include "judge/check/launch.h"
 
@@ -22,24 +23,33 @@ bool bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *f
     return true;
 }
 
+/* Closes it if its kernel is not what it was when candidates were checked. */
+static bool is_unchanged(struct bhi_contender *contender, const uint8_t content[BHI_CONTENT_HASH],
+                         const char *path, struct bhi_judge_outcome *outcome) {
+    const struct bhi_judged_kernel *kernel = &contender->kernel;
+    if (!kernel->has_content || !memcmp(kernel->content, content, BHI_CONTENT_HASH)) {
+        return true;
+    }
+    bhi_contender_close(contender);
+    return bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED,
+                                  "%.400s: the reference has changed since the candidates were "
+                                  "checked with it",
+                                  path);
+}
+
 bool bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender *out,
                                   struct bhi_judge_outcome *outcome) {
     const struct bhi_task *task = court->task;
+    const struct bhi_candidate *baseline = court->baseline;
+    if (baseline) {
+        return bhi_contender_open(court, &baseline->file, false, &task->groups, out, outcome) &&
+               is_unchanged(out, baseline->judgement.content, baseline->file.path, outcome);
+    }
     if (task->reference == BHI_REFERENCE_KERNEL) {
         const struct bhi_kernel_file file = {.path = task->reference_kernel.path,
                                              .deadline_ns = task->compile_deadline_ns};
-        if (!bhi_contender_open(court, &file, false, &task->reference_groups, out, outcome)) {
-            return false;
-        }
-        if (out->kernel.has_content &&
-            memcmp(out->kernel.content, court->reference, sizeof court->reference) != 0) {
-            bhi_contender_close(out);
-            return bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED,
-                                          "%.400s: the reference has changed since the candidates "
-                                          "were checked with it",
-                                          file.path);
-        }
-        return true;
+        return bhi_contender_open(court, &file, false, &task->reference_groups, out, outcome) &&
+               is_unchanged(out, court->reference, file.path, outcome);
     }
     *out = (struct bhi_contender){.is_expression = true};
     return bhi_court_timed_stream(court, &out->stream, outcome);

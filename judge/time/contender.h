@@ -19,7 +19,7 @@ struct bhi_contender {
 bool bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *file, bool trusted,
                         const struct bhi_task_groups *groups, struct bhi_contender *out,
                         struct bhi_judge_outcome *outcome);
-/* The task's reference: a kernel or an expression. */
+/* What times are compared with: the baseline, or the task's reference, a kernel or an expression. */
 bool bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender *out,
                                   struct bhi_judge_outcome *outcome);
 /* Ends its worker, so that nothing of it runs. Only bhi_contender_renew and bhi_contender_close may

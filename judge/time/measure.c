@@ -63,8 +63,8 @@ static bool measure_reference(const struct bhi_race *race, size_t count, struct 
     }
     if (series.race.wrong) {
         bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,
-                               "the reference does not compute the same each time: %.300s",
-                               itself.message);
+                               "the %s does not compute the same each time: %.300s",
+                               race->court->baseline ? "baseline" : "reference", itself.message);
     } else if (good && !known) {
         bhi_judge_outcome_memory(outcome);
     }
@@ -109,8 +109,8 @@ static void slower_judge(const struct bhi_court *court, const bh_judge_options *
     bhi_judgement_end(court->task, bhi_timed_trial(court, timing->size_index), BH_JUDGE_SLOWER,
                       out);
     snprintf(out->message, sizeof out->message,
-             "it takes %.3f times as long as the reference, at least %.3f (%s)", timing->ratio,
-             timing->low, out->size_text);
+             "it takes %.3f times as long as the %s, at least %.3f (%s)", timing->ratio,
+             court->baseline ? "baseline" : "reference", timing->low, out->size_text);
 }
 
 static bool is_of(const bh_judge_timing *timing, const bh_judge_options *options) {
@@ -210,6 +210,7 @@ bool bhi_timekeeper_open(struct bhi_court *court, const bh_judge_options *option
                       bhi_base_open(court, &out->base, outcome) && take_processor(out, outcome) &&
                       bhi_contender_open_reference(court, &out->reference, outcome) &&
                       bhi_contender_open_reference(court, &out->itself, outcome) &&
+                      (!court->baseline || bhi_reference_open(court, &out->truth, outcome)) &&
                       bhi_court_timed_stream(court, &court->source, outcome) &&
                       (options->warm || bhi_flush_open(court, &out->flush, outcome));
     if (!good) {
@@ -225,6 +226,7 @@ void bhi_timekeeper_close(struct bhi_timekeeper *timer) {
     }
     bhi_contender_close(&timer->reference);
     bhi_contender_close(&timer->itself);
+    bhi_reference_close(&timer->truth);
     free(timer->alone);
     timer->alone = NULL;
     bhi_base_close(&timer->base);
@@ -282,12 +284,18 @@ static uint64_t kept_of(const struct bhi_timekeeper *timer, const struct bhi_tri
     return timer->on_processor ? 2 * trial->bytes : 0;
 }
 
+/* NULL: what times are compared with is the reference itself. */
+static struct bhi_reference *truth_of(struct bhi_timekeeper *timer) {
+    return timer->court->baseline ? &timer->truth : NULL;
+}
+
 /* No worker of a candidate is alive. */
 static bool measure_alone(struct bhi_timekeeper *timer, const struct bhi_trial *trial,
                           struct bhi_judge_outcome *outcome) {
     const struct bhi_race race = {.court = timer->court,
                                   .contenders = {&timer->itself, &timer->reference},
                                   .base = &timer->base,
+                                  .reference = truth_of(timer),
                                   .flush = timer->options.warm ? NULL : &timer->flush,
                                   .trial = trial,
                                   .keeps = kept_of(timer, trial)};
@@ -500,6 +508,7 @@ static bool measure_size(struct bhi_timekeeper *timer, struct bhi_contender *can
     const struct bhi_race race = {.court = timer->court,
                                   .contenders = {candidate, &timer->reference, trusted},
                                   .base = &timer->base,
+                                  .reference = truth_of(timer),
                                   .flush = timer->options.warm ? NULL : &timer->flush,
                                   .trial = trial,
                                   .keeps = kept_of(timer, trial),

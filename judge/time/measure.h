@@ -46,11 +46,12 @@ bool bhi_slower_judge_known(const struct bhi_court *court, const bh_judge_option
 /* Measures candidates, one at a time. */
 struct bhi_timekeeper {
     struct bhi_court *court;
-    bh_judge_options options; /* those for times */
-    struct bhi_contender reference;
-    struct bhi_contender itself; /* the reference with another worker, to be measured against */
-    struct bhi_alone *alone;     /* of the reference; by the task's sizes; owned */
-    bool on_processor;           /* the driver runs kernels on processors */
+    bh_judge_options options;       /* those for times */
+    struct bhi_contender reference; /* or the baseline */
+    struct bhi_reference truth;     /* beside a baseline: computes what is expected */
+    struct bhi_contender itself;    /* the reference with another worker, to be measured against */
+    struct bhi_alone *alone;        /* of the reference; by the task's sizes; owned */
+    bool on_processor;              /* the driver runs kernels on processors */
     bool spreads; /* the driver runs kernels on processors, and has several of them */
     struct bhi_processor processor; /* the one that it has; by default, if it could have several */
     struct bhi_base base;

@@ -220,7 +220,9 @@ static bool check(struct round *round, struct bhi_judge_outcome *outcome) {
     struct bhi_trial *trial = &round->material->trials[which];
     struct bhi_launched expected, got;
     race->running = BHI_RACER_REFERENCE;
-    if (!bhi_setup_take(round->laps[BHI_RACER_REFERENCE][which], &expected, outcome)) {
+    if (!(race->reference
+              ? bhi_reference_compute(race->reference, trial, &expected, outcome)
+              : bhi_setup_take(round->laps[BHI_RACER_REFERENCE][which], &expected, outcome))) {
         return false;
     }
     for (uint32_t i = 0; i < task->array_count; i++) {

@@ -8,6 +8,7 @@
 
 #include "judge/check/candidate.h"
 #include "judge/check/content.h"
+#include "judge/check/reference.h"
 #include "judge/time/contender.h"
 
 /* In which order those run that take turns. */
@@ -33,7 +34,10 @@ struct bhi_race {
     struct bhi_court *court;
     struct bhi_contender *contenders[BHI_RACER_BASE]; /* NULL: it does not run; borrowed */
     struct bhi_base *base;
-    struct bhi_flush *flush;       /* before each single run; NULL: caches stay warm */
+    struct bhi_reference
+        *reference;          /* computes what is expected, where the racer is a baseline; NULL:
+                                        the racer is the reference; borrowed */
+    struct bhi_flush *flush; /* before each single run; NULL: caches stay warm */
     const struct bhi_trial *trial; /* the size, and the files, of each run */
     bh_judgement *judgement;       /* the candidate's, if it is wrong */
     uint64_t rounds;               /* so far */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "formats/npy.h"
-#include "judge/check/launch.h"
+#include "judge/check/reference.h"
 
 /* Two sizes, the second one smaller, each with the seed of the task, which is run twice, and a hidden one. */
 static const char text[] =
@@ -779,5 +779,13 @@ TEST(a_reference_of_files_is_looked_at) {
     BHT_STR_HAS(outcome.message, "it computes a NaN: Y[0]");
     task.arrays[Y].tolerance.nan = BHI_NAN_EQUAL;
     BHT_TRUE(bhi_reference_run(&court, &outcome));
+    struct bhi_reference reference;
+    struct bhi_launched launched;
+    BHT_TRUE(bhi_reference_open(&court, &reference, &outcome));
+    BHT_TRUE(bhi_reference_compute(&reference, &court.trials.list[1], &launched, &outcome));
+    BHT_EQ(memcmp(launched.outputs[Y], &nan, sizeof nan),
+           0); /* of the only trial that files have */
+    bhi_launched_free(&launched);
+    bhi_reference_close(&reference);
     BHT_EQ(runs, 0);
 }

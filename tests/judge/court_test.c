@@ -9,7 +9,7 @@
 #include "../batch/faulty_memory.h"
 #include "../cli/scripted/script.h"
 #include "judge/check/candidate.h"
-#include "judge/check/launch.h"
+#include "judge/check/reference.h"
 
 /* What a kernel writes is what it reads, plus SCRIPT_ADD: both outputs are X, over and over. */
 static const char text[] =

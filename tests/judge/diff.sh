@@ -60,6 +60,7 @@ unlike processors '.candidates[0].timing[0].one_processor = true' '.candidates[0
 unlike processors . '.candidates[0].timing[0].one_processor = true' # an earlier version knew all of them alone
 unlike caches '.candidates[0].timing[0].cold = true' .
 unlike clock '.candidates[0].timing[0].device = false' '.candidates[0].timing[0].device = true'
+unlike baseline . '.candidates[0].timing[0].baseline = true'
 unlike device '.device = "lavapipe:0"' '.device = "nvidia:0" | .candidates[0].timing[0].cold = true' # which says all
 
 # mistake COMPLAINT TEXT: a file that is refused.

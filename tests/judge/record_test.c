@@ -321,6 +321,10 @@ TEST(another_judging_is_refused) {
         BHT_STR_HAS(complaint.text, i < 5 ? "is of another task: " : "is of device lavapipe:0");
         bytes[i][0] ^= 1;
     }
+    judge.court.baseline = &judge.baseline;
+    BHT_EQ(try_open(true), BHI_JOURNAL_BAD_INPUT);
+    BHT_STR_HAS(complaint.text, "or the baseline has changed");
+    judge.court.baseline = NULL;
     open_journal(true);
     BHT_EQ(try_open(false), BHI_JOURNAL_BAD_INPUT);
     BHT_STR_HAS(complaint.text, "has a judging of 1 candidate: continue it");

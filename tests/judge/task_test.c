@@ -412,8 +412,6 @@ TEST(shapes_that_do_not_multiply) {
 }
 
 TEST(references_that_are_wrong) {
-    refuse(1, "  `reference`: {`kernel`: `ref.comp`},\n", "",
-           "there is no `reference`: nothing says which result is right");
     refuse(13, "{`kernel`: `ref.comp`}", "{}",
            "`reference`: it must have one of `kernel`, `eval` and `files`");
     refuse(13, "`ref.comp`", "`ref.comp`, `eval`: `Y = X`",
@@ -476,6 +474,8 @@ TEST(what_a_reference_may_be) {
     free(push);
     parse(whole);
     BHT_EQ(task.reference, BHI_REFERENCE_KERNEL);
+    parse(replaced("  `reference`: {`kernel`: `ref.comp`},\n", ""));
+    BHT_EQ(task.reference, BHI_REFERENCE_CALLBACK);
 }
 
 /* The whole with "hidden_sizes" of that value. */

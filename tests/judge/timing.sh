@@ -71,4 +71,31 @@ task files.json '.reference = {kernel: "reference.comp"} | .sizes = [{n: 1000}] 
 LIMIT=200 cli judge files.json right.comp --time --repeat 5 --json
 expect_status 0
 says right.comp CORRECT '.timing[0].runs == 5'
+
+# Both are near the reference, which is files. They are not near each other.
+case_name="beside a baseline"
+"$NPY" make y.npy 'f32[5]' ramp 1 1
+"$NPY" make five.npy 'f32[5]' ramp 0 1
+"$NPY" make z.npy 'f32[5]' ramp 1 3.5
+task base.json '.sizes = [{n: 5}] | del(.check_sizes) | .in.X.fill = {file: "five.npy"} | .in.Y.fill = {file: "y.npy"}
+    | .reference = {files: {Z: "z.npy"}} | .out.Z = {dtype: "f32", shape: ["n"], abs: 0.5}'
+kernel more.comp <<< 'if (i < n) z[i] = a * x[i] + y[i] + 0.375;'
+kernel less.comp <<< 'if (i < n) z[i] = a * x[i] + y[i] - 0.375;'
+refuses '--time: the reference of base.json is files, which take no time; a kernel, an expression or a --baseline does' \
+    judge base.json less.comp --time
+refuses '--baseline is of use only with --time' judge base.json less.comp --baseline more.comp
+kernel far.comp <<< 'if (i < n) z[i] = a * x[i] + y[i] + 9.0;'
+refuses 'the baseline far.comp is WRONG: Z[' judge base.json less.comp --time --baseline far.comp
+refuses 'the baseline none.comp is LOAD_FAILED: none.comp: No such file' judge base.json less.comp --time --baseline none.comp
+LIMIT=200 cli judge base.json less.comp --time --baseline more.comp --repeat 5 --json --state based
+expect_status 0
+says less.comp CORRECT '.timing[0] | .runs == 5 and .reference_ns > 0 and .baseline'
+expect_json '.baseline == "more.comp"'
+refuses 'based is of another task: its text, the files that it names, what the reference computes, or the baseline has changed' \
+    judge base.json less.comp --time --baseline less.comp --repeat 5 --state based --resume
+LIMIT=200 cli judge base.json less.comp --time --baseline more.comp --repeat 5 --html page.html
+expect_stdout 'REFERENCE is the baseline: more.comp'
+if grep -qF "its time over the baseline" page.html; then passed=$((passed + 1)); else fail "the page does not say it"; fi
+LIMIT=200 cli judge kernel.json right.comp --time --baseline right.comp --repeat 5 --slower-than 0.0001 --json
+expect_json '.candidates[0] | if .timing[0].ratio == null then .verdict == "CORRECT" else (.message | contains("as long as the baseline")) end'
 finish
