@@ -1,8 +1,7 @@
 /* Judge: bh_judge of libbulkhead-judge. Each call runs on a thread of its own while the one that
  * handles signals waits; an exception of a signal handler cancels the judge, for good. */
-#include "python/native.h"
+#include "python/judge_case.h"
 
-#include <bulkhead/judge.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,8 @@ struct judge {
     PyObject base;
     bh_judge *judge; /* NULL: __init__ has failed */
     struct bhi_py_handle handle;
+    PyObject *reference;  /* computes what is expected; NULL: the task says what does */
+    unsigned long thread; /* that calls |reference| now; 0: none */
 };
 
 /* Whoever leaves last, after close(), destroys it. */
@@ -23,6 +24,9 @@ static void leave(struct judge *self) {
 }
 
 static bool enter(struct judge *self) {
+    if (self->thread && self->thread == PyThread_get_thread_ident()) {
+        return bhi_py_refuse(BH_IN_CALLBACK, "the judge waits for its reference, which is running");
+    }
     if (self->judge && bhi_py_enter(&self->handle)) {
         return true;
     }
@@ -46,6 +50,7 @@ static void destroy(struct judge *self) {
 
 static void judge_dealloc(PyObject *object) {
     destroy((struct judge *)object);
+    Py_XDECREF(((struct judge *)object)->reference);
     bhi_py_free(object);
 }
 
@@ -96,7 +101,24 @@ static PyObject *judge_seeds(PyObject *object, PyObject *unused) {
 /* -- create -------------------------------------------------------------------------------------
  */
 
-/* (options, seeds) */
+static bh_status refer(const bh_judge_case *one, bh_detail *detail, void *unused);
+
+/* (name, path or None, code or None). Texts are bytes. */
+static bool take_baseline(PyObject *tuple, bh_judge_candidate *out) {
+    Py_ssize_t path_size = 0, size = 0;
+    *out = (bh_judge_candidate){.struct_size = sizeof *out};
+    if (!PyArg_ParseTuple(tuple, "yz#z#", &out->name, &out->path, &path_size, &out->code, &size)) {
+        return false;
+    }
+    if ((out->path && strlen(out->path) != (size_t)path_size) || (out->code && !size)) {
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "judge: baseline: %s",
+                             out->code ? "there is no code in it" : "the path has a NUL in it");
+    }
+    out->size = (size_t)size;
+    return true;
+}
+
+/* (options, seeds, reference or None, baseline or None) */
 static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
     static const struct bhi_py_field fields[] = {
         {"task_path", offsetof(bh_judge_options, task_path), BHI_PY_TEXT},
@@ -112,7 +134,8 @@ static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
         {"strict", offsetof(bh_judge_options, strict), BHI_PY_BOOL},
     };
     struct judge *self = (struct judge *)object;
-    PyObject *values, *seeds;
+    PyObject *values, *seeds, *reference, *given;
+    bh_judge_candidate baseline;
     bh_judge_options options = {.struct_size = sizeof options};
     bh_detail detail;
     bh_status status;
@@ -122,13 +145,20 @@ static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
         PyErr_SetString(PyExc_RuntimeError, "Judge: __init__ was called before");
         return -1;
     }
-    if (!PyArg_ParseTuple(args, "O!O!:Judge", &PyDict_Type, &values, &PyList_Type, &seeds) ||
+    if (!PyArg_ParseTuple(args, "O!O!OO:Judge", &PyDict_Type, &values, &PyList_Type, &seeds,
+                          &reference, &given) ||
+        (given != Py_None && !take_baseline(given, &baseline)) ||
         !bhi_py_set_fields(&options, fields, BHI_PY_COUNT(fields), values, "judge") ||
         !take_seeds(seeds, &numbers, &options.seed_count)) {
         free(numbers);
         return -1;
     }
     options.seeds = numbers;
+    options.baseline = given != Py_None ? &baseline : NULL;
+    if (reference != Py_None) {
+        self->reference = Py_NewRef(reference);
+        options.reference = refer;
+    }
     Py_BEGIN_ALLOW_THREADS
     status = bh_judge_create(&options, &self->judge, &detail);
     Py_END_ALLOW_THREADS
@@ -148,11 +178,55 @@ struct call {
     bh_judge *judge;
     bh_judge_candidate candidate; /* {0}: only prepare */
     bh_judgement judgement;
+    struct judge *owner;
+    const bh_judge_case *one;        /* for which the reference is called */
+    PyObject *raised;                /* what it has raised; owned */
     char sizes[BH_JUDGE_SIZES][256]; /* of its timings */
 };
 
+/* Of this thread, while it runs. */
+static _Thread_local struct call *running;
+
+/* The exception that is set. */
+static PyObject *take_exception(void) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace) {
+        PyException_SetTraceback(value, trace);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    return value;
+}
+
+/* With the interpreter's lock. */
+static void call_reference(struct bhi_py_task *task) {
+    struct call *call = (struct call *)task;
+    struct judge *self = call->owner;
+    self->thread = PyThread_get_thread_ident();
+    PyObject *told = bhi_py_case_tell(call->one);
+    PyObject *outputs = told ? PyObject_CallObject(self->reference, told) : NULL;
+    if (!outputs || !bhi_py_case_take(call->one, outputs)) {
+        call->raised = take_exception();
+    }
+    Py_XDECREF(outputs);
+    Py_XDECREF(told);
+    self->thread = 0;
+}
+
+static bh_status refer(const bh_judge_case *one, bh_detail *detail, void *unused) {
+    struct call *call = running;
+    (void)detail;
+    (void)unused;
+    call->one = one;
+    const bool asked = !call->raised && bhi_py_task_ask(&call->task, call_reference);
+    return asked && !call->raised ? BH_OK : BH_INVALID_ARGUMENT;
+}
+
 static bh_status run_call(struct bhi_py_task *task) {
     struct call *call = (struct call *)task;
+    running = call;
     if (!call->candidate.path && !call->candidate.code) {
         return bh_judge_prepare(call->judge, &task->detail);
     }
@@ -166,6 +240,24 @@ static bh_status run_call(struct bhi_py_task *task) {
     return status;
 }
 
+/* Raises what the reference has raised; the exception that is set is its cause, unless it has one. */
+static void raise_from(PyObject *raised) {
+    PyObject *error = take_exception(), *cause = PyException_GetCause(raised);
+    if (cause) {
+        Py_DECREF(cause);
+        Py_XDECREF(error);
+    } else {
+        PyException_SetCause(raised, error);
+    }
+    PyErr_SetObject((PyObject *)Py_TYPE(raised), raised);
+    Py_DECREF(raised);
+}
+
+/* An exception that is no error, such as KeyboardInterrupt, ends all judging, wherever it comes. */
+static bool ends_all(const PyObject *raised) {
+    return raised && !PyObject_IsInstance((PyObject *)raised, PyExc_Exception);
+}
+
 /* Runs it. NULL: an exception is set; otherwise the caller drops the call. */
 static struct call *make_call(struct judge *self, const bh_judge_candidate *candidate) {
     if (!enter(self)) {
@@ -177,15 +269,19 @@ static struct call *make_call(struct judge *self, const bh_judge_candidate *cand
         return NULL;
     }
     call->judge = self->judge;
+    call->owner = self;
     call->candidate = *candidate;
     const bool good = bhi_py_task_run(&call->task, BHI_PY_BLOCKS);
-    if (!good && !call->task.failed) { /* it uses what the caller has */
+    if (!good && (!call->task.failed || ends_all(call->raised))) { /* it uses what the caller has */
         Py_BEGIN_ALLOW_THREADS
         bh_judge_cancel(self->judge);
         bhi_py_task_join(&call->task);
         Py_END_ALLOW_THREADS
     }
     leave(self);
+    if (!good && call->raised) {
+        raise_from(call->raised);
+    }
     if (!good) {
         bhi_py_task_unref(&call->task);
     }

@@ -125,7 +125,9 @@ struct bhi_py_task {
     bh_detail detail;
     bool failed; /* the exception that is set is of |status| */
     atomic_int refs;
-    atomic_uint done; /* futex word */
+    atomic_uint state;                       /* futex word (wait.c) */
+    bool apart;                              /* it runs in a thread of its own */
+    void (*asked)(struct bhi_py_task *task); /* what it wants of the thread that waits for it */
 };
 /* Makes a struct of |size| bytes that begins with a task; the rest is 0. NULL: an exception is set. */
 void *bhi_py_task_new(size_t size, bh_status (*run)(struct bhi_py_task *task),
@@ -139,6 +141,10 @@ enum bhi_py_gil {
  * one; then it ends by itself. The caller drops its reference by bhi_py_task_unref in any case. */
 bool bhi_py_task_run(struct bhi_py_task *task, enum bhi_py_gil manner);
 void bhi_py_task_unref(struct bhi_py_task *task);
+/* For task->run: calls |asked| with the interpreter's lock, in the thread that called
+ * bhi_py_task_run, so that signals interrupt it there. Returns false, and has not called it, if that thread
+ * has left because of a signal. */
+bool bhi_py_task_ask(struct bhi_py_task *task, void (*asked)(struct bhi_py_task *task));
 /* Waits until the task has run, whatever signals come. Without the interpreter's lock. */
 void bhi_py_task_join(struct bhi_py_task *task);
 

@@ -110,10 +110,18 @@ void bhi_py_task_unref(struct bhi_py_task *task) {
     }
 }
 
+/* RUNS ─▶ DONE, and before that any number of times RUNS ─▶ ASKS ─▶ RUNS; from RUNS and ASKS to LEFT ─▶ DONE,
+ * when a signal handler has raised an exception in the thread that waits. */
+enum { RUNS, ASKS, LEFT, DONE };
+
+static void wake(struct bhi_py_task *task) {
+    syscall(SYS_futex, &task->state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
 static void finish(struct bhi_py_task *task) {
     task->status = task->run(task);
-    atomic_store(&task->done, 1);
-    syscall(SYS_futex, &task->done, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    atomic_store(&task->state, DONE);
+    wake(task);
     bhi_py_task_unref(task);
 }
 
@@ -122,27 +130,72 @@ static void *run_thread(void *argument) {
     return NULL;
 }
 
-/* A wait of the library, in form: for the end of a task. */
-static bh_status wait_for_task(void *argument, uint64_t timeout_ns, bh_detail *detail) {
-    struct bhi_py_task *task = argument;
+/* Sleeps while the task is in that state. Returns the state in which it is then. */
+static unsigned sleep_while(struct bhi_py_task *task, unsigned state, uint64_t timeout_ns) {
     const struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
                                      .tv_nsec = (long)(timeout_ns % 1000000000u)};
-    (void)detail;
-    if (atomic_load(&task->done)) {
-        return BH_OK;
+    if (atomic_load(&task->state) == state) {
+        syscall(SYS_futex, &task->state, FUTEX_WAIT_PRIVATE, state, &timeout, NULL, 0);
     }
-    syscall(SYS_futex, &task->done, FUTEX_WAIT_PRIVATE, 0, &timeout, NULL, 0);
-    return atomic_load(&task->done) ? BH_OK : BH_TIMEOUT;
+    return atomic_load(&task->state);
+}
+
+/* A wait of the library, in form: for the end of a task, or for what it asks. */
+static bh_status wait_for_task(void *argument, uint64_t timeout_ns, bh_detail *detail) {
+    (void)detail;
+    return sleep_while(argument, RUNS, timeout_ns) == RUNS ? BH_TIMEOUT : BH_OK;
 }
 
 void bhi_py_task_join(struct bhi_py_task *task) {
-    while (wait_for_task(task, SLICE_NS, NULL) != BH_OK) {
+    for (unsigned state = atomic_load(&task->state); state != DONE;) {
+        state = sleep_while(task, state, SLICE_NS);
     }
+}
+
+/* Nobody waits for the task any more: what it asks is not answered. */
+static void desert(struct bhi_py_task *task) {
+    unsigned state = atomic_load(&task->state);
+    while (state != DONE && !atomic_compare_exchange_weak(&task->state, &state, LEFT)) {
+    }
+    wake(task);
+}
+
+bool bhi_py_task_ask(struct bhi_py_task *task, void (*asked)(struct bhi_py_task *task)) {
+    unsigned state = RUNS;
+    if (!task->apart) {
+        const PyGILState_STATE lock = PyGILState_Ensure();
+        asked(task);
+        PyGILState_Release(lock);
+        return true;
+    }
+    task->asked = asked;
+    if (atomic_compare_exchange_strong(&task->state, &state, ASKS)) {
+        wake(task);
+        do {
+            state = sleep_while(task, ASKS, SLICE_NS);
+        } while (state == ASKS);
+    }
+    return state == RUNS;
+}
+
+/* Waits for the task, and answers it. Returns false with an exception set if a signal handler raised
+ * one. */
+static bool attend(struct bhi_py_task *task) {
+    bh_status waited;
+    while (bhi_py_await(wait_for_task, task, BH_FOREVER, &waited, NULL)) {
+        if (atomic_load(&task->state) == DONE) {
+            return true;
+        }
+        task->asked(task);
+        atomic_store(&task->state, RUNS);
+        wake(task);
+    }
+    desert(task);
+    return false;
 }
 
 bool bhi_py_task_run(struct bhi_py_task *task, enum bhi_py_gil manner) {
     bool started = false;
-    bh_status waited;
     atomic_fetch_add(&task->refs, 1); /* that of who runs it */
     if (manner == BHI_PY_BLOCKS && handles_signals()) {
         sigset_t all, old;
@@ -152,17 +205,19 @@ bool bhi_py_task_run(struct bhi_py_task *task, enum bhi_py_gil manner) {
         pthread_attr_init(&detached);
         pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
         pthread_sigmask(SIG_SETMASK, &all, &old);
+        task->apart = true;
         started = pthread_create(&thread, &detached, run_thread, task) == 0;
         pthread_sigmask(SIG_SETMASK, &old, NULL);
         pthread_attr_destroy(&detached);
     }
     if (!started) {
+        task->apart = false;
         PyThreadState *state = manner == BHI_PY_HOLDS ? NULL : PyEval_SaveThread();
         finish(task);
         if (state) {
             PyEval_RestoreThread(state);
         }
-    } else if (!bhi_py_await(wait_for_task, task, BH_FOREVER, &waited, NULL)) {
+    } else if (!attend(task)) {
         return false;
     }
     task->failed = task->status != BH_OK;

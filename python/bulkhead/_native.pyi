@@ -1,6 +1,6 @@
 """The extension module: what the public classes derive from. Use the package."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .context import Context as PublicContext
@@ -214,7 +214,14 @@ class Log:
     def _put(self, level: int, text: str, /) -> None: ...
 
 class Judge:
-    def __init__(self, options: dict[str, Any], seeds: list[int], /) -> None: ...
+    def __init__(
+        self,
+        options: dict[str, Any],
+        seeds: list[int],
+        reference: Callable[..., list[bytes]] | None,
+        baseline: tuple[bytes, bytes | None, bytes | None] | None,
+        /,
+    ) -> None: ...
     def prepare(self) -> None: ...
     def _run(
         self, name: bytes, path: bytes | None, code: bytes | None, language: int, /

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Union, cast
 
-from . import _native
+from . import _native, references
 from ._status import Status
 from .errors import InvalidArgument, InvalidType, NotCorrect
 from .scope import Scoped
@@ -347,6 +347,24 @@ def _to_candidates(
     return [(_name(one, number), one) for number, one in enumerate(several, 1)]
 
 
+def _to_code(source: Source, what: str) -> tuple[bytes | None, bytes | None]:
+    """Return the path and the code, one of which is None."""
+    if isinstance(source, bytes):
+        return None, source
+    if isinstance(source, str) and not _is_path(source):
+        return None, source.encode()
+    if isinstance(source, (str, os.PathLike)):
+        return os.fsencode(source), None
+    raise InvalidType(f"judge: {what}: source code, bytes or a path, not {type(source)}")
+
+
+def _to_baseline(source: Source | None) -> tuple[bytes, bytes | None, bytes | None] | None:
+    if source is None:
+        return None
+    path, code = _to_code(source, "baseline")
+    return (path or b"baseline").replace(b"\0", b"?"), path, code
+
+
 # -- judging ---------------------------------------------------------------------------------------
 
 
@@ -379,8 +397,12 @@ class Judge(_native.Judge, Scoped):
         timed_runs: int | None = None,
         slower_than: float | None = None,
         strict: bool = False,
+        reference: references.Function | None = None,
+        baseline: Source | None = None,
     ) -> None:
         self._number = 0
+        if reference is not None and not callable(reference):
+            raise InvalidType(f"judge: reference: a function, not {type(reference)}")
         times = {
             "strict": strict,
             "timed": time,
@@ -391,7 +413,12 @@ class Judge(_native.Judge, Scoped):
             "slower_than": slower_than,
         }
         try:
-            super().__init__(_to_options(task, device, folder, times), _to_seeds(seed))
+            super().__init__(
+                _to_options(task, device, folder, times),
+                _to_seeds(seed),
+                None if reference is None else references.of(reference),
+                _to_baseline(baseline),
+            )
         except InvalidArgument as error:
             if not isinstance(task, Mapping):
                 raise
@@ -417,15 +444,7 @@ class Judge(_native.Judge, Scoped):
         name = _name(candidate, self._number) if name is None else name
         if language not in LANGUAGES:
             raise InvalidArgument(f"judge: language: {language!r}: it is 'spirv', 'glsl' or 'hlsl'")
-        path, code = None, None
-        if isinstance(candidate, bytes):
-            code = candidate
-        elif isinstance(candidate, str) and not _is_path(candidate):
-            code = candidate.encode()
-        elif isinstance(candidate, (str, os.PathLike)):
-            path = os.fsencode(candidate)
-        else:
-            raise InvalidType(f"judge: {name}: source code, bytes or a path, not {type(candidate)}")
+        path, code = _to_code(candidate, name)
         given = os.fsencode(name).replace(b"\0", b"?")
         return _to_judgement(name, self._run(given, path, code, LANGUAGES[language]))
 
@@ -448,6 +467,8 @@ def judge(
     timed_runs: int | None = None,
     slower_than: float | None = None,
     strict: bool = False,
+    reference: references.Function | None = None,
+    baseline: Source | None = None,
     each: Callable[[Judgement], object] | None = None,
 ) -> Report:
     """Say which kernels compute what a task wants; nobody needs to trust them.
@@ -460,11 +481,19 @@ def judge(
     'hlsl', 'spirv') is for kernels whose name and content do not say it. `each` is called with each
     judgement as soon as it is known.
 
+    `reference` is a function that computes what is right, for a task that has no "reference": it gets
+    NumPy arrays, push constants and sizes, by the names of its parameters, and returns the outputs:
+    an array, a tuple in the task's order, or a dict. It is called once for each size and seed, in
+    the thread that calls `judge`; an exception in it is that of this call. Inputs are read-only.
+
     `time` also measures the candidates that are correct, beside the reference: `timed_runs` runs of
     each size (50), with caches flushed before each unless `warm`. Where the driver runs kernels on
     processors, all timed runs are on one unless `all_processors`: ratios are more exact there.
     `guard_cost` compares with runs without the guard. A candidate that surely takes more than
     `slower_than` times as long as the reference is SLOWER.
+
+    `baseline` is a kernel that they are compared with in place of the reference, which then may be a function. It
+    is judged first, and must be correct.
 
     `strict` refuses a task that is weak (`Report.weak`), or whose inputs never vary. A candidate
     that crashes or hangs is judged like any other. A task that is wrong raises
@@ -487,6 +516,8 @@ def judge(
         timed_runs=timed_runs,
         slower_than=slower_than,
         strict=strict,
+        reference=reference,
+        baseline=baseline,
     ) as court:
         court.prepare()
         for name, source in given:

@@ -1,0 +1,229 @@
+"""bulkhead.judge: references that are functions, and baselines."""
+
+import os
+import signal
+import threading
+import time
+
+import bulkhead as bh
+import numpy as np
+import pytest
+from bulkhead import references
+from conftest import BOUND, SQUARE, in_thread, squares
+
+# Y = a X + W, and W = W + 1
+KERNEL = """#version 450
+layout(local_size_x = 64) in;
+layout(set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(set = 0, binding = 1) buffer W { int w[]; };
+layout(set = 0, binding = 2) buffer Y { float y[]; };
+layout(push_constant) uniform Push { float a; uint n; };
+void main() { uint i = gl_GlobalInvocationID.x;
+    if (i < 2 * n) { y[i] = a * x[i] + float(w[i]); w[i] = w[i] + 1; } }
+"""
+WRONG = KERNEL.replace("y[i] =", "y[i] = i == 70 ? -1e6 :")
+MORE, LESS = (KERNEL.replace("float(w[i]);", f"float(w[i]) {by};") for by in ("+ 0.375", "- 0.375"))
+
+
+def task(**changes):
+    small = {"integers": [-9, 9]}
+    return {
+        "sizes": [{"n": 50, "m": 2}],
+        "in": {"X": {"dtype": "f32", "shape": ["m", "n"], "fill": "normal"}},
+        "inout": {"W": {"dtype": "i32", "shape": ["m", "n"], "fill": small}},
+        "out": {"Y": {"dtype": "f32", "shape": ["m", "n"], "abs": 0.5}},
+        "push": {"a": {"uniform": [1, 2]}, "n": "n"},
+        "groups": ["ceildiv(2*n, local_x)"],
+        "limits": {"deadline": f"{10 * BOUND}s"},
+    } | changes
+
+
+def reference(X, W, *, a):
+    return W + 1, a * X + W.astype(np.float32)
+
+
+def squared(X):
+    return X * X
+
+
+def no_reference(**changes):
+    plain = squares(**changes)
+    del plain["reference"]
+    return plain
+
+
+RAMP = np.arange(64, dtype="f4")
+
+
+def computed(function):
+    """What the extension module gets for Y = f(X)."""
+    f32 = bh.DType("f32").code
+    arrays = [("X", f32, (64,), RAMP.tobytes(), False), ("Y", f32, (64,), None, True)]
+    return references.of(function)(arrays, [("n", "64")], [], "n=64, seed 1")
+
+
+def test_a_function_says_what_is_right():
+    seen = []
+
+    def look(X, W, *, a, n, m, other=7, **rest):
+        assert (X.shape, X.dtype, W.shape, W.dtype) == ((2, 50), np.float32, (2, 50), np.int32)
+        assert isinstance(a, float) and 1 <= a <= 2 and (n, m, other, rest) == (50, 2, 7, {})
+        assert threading.get_ident() == main
+        with pytest.raises(ValueError, match="read-only"):
+            W += 1
+        seen.append(X)
+        return {"Y": (a * X + W).astype("f4"), "W": W + 1}
+
+    main = threading.get_ident()
+    report = bh.judge(task(), {"right": KERNEL, "wrong": WRONG}, reference=look)
+    assert [one.verdict for one in report] == ["CORRECT", "WRONG"]
+    assert len(seen) == 7  # one size with two seeds, and five fills: once each
+    assert not np.array_equal(seen[0], seen[1])  # they are the function's, for good
+    assert bh.judge(task(), KERNEL, reference=reference).ok
+    join = in_thread(lambda: bh.judge(task(), KERNEL, reference=reference).ok)
+    assert join()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        squared,
+        lambda **all: all["X"] * all["X"],
+        lambda X, /, n: (X * X,),
+        lambda X, Y=None: {"Y": X * X},
+        lambda *none, X: X * X,
+        np.square,
+    ],
+)
+def test_what_a_function_may_take_and_return(function):
+    assert computed(function) == [(RAMP * RAMP).tobytes()]
+
+
+def test_numbers_have_their_types():
+    seen = []
+
+    def look(X, f, i, b):
+        seen.append((f, i, b))
+        return X * X
+
+    push = {"f": 2.5, "i": -3, "b": True}
+    assert bh.judge(no_reference(push=push), SQUARE, reference=look).ok
+    assert set(map(repr, seen)) == {"(2.5, -3, True)"}
+
+
+@pytest.mark.parametrize(
+    "function, kind, said",
+    [
+        (lambda X: X.astype("f8"), bh.InvalidType, "output 'Y' is float64, and the task wants float32"),
+        (lambda X: X[1:], bh.InvalidArgument, "output 'Y' has the shape (63,), and the task wants (64,)"),
+        (lambda X: None, bh.InvalidType, "output 'Y' is object"),
+        (lambda X: (X, X), bh.InvalidArgument, "returns 2 outputs; the task has 'Y' (n=64"),
+        (lambda X: {}, bh.InvalidArgument, "output 'Y': it does not return it (n=64"),
+        (lambda X: {"Y": X, "Z": X}, bh.InvalidArgument, "output 'Z': it returns it; there is none"),
+        (lambda Z: Z, bh.InvalidArgument, "a parameter 'Z'; the task has 'n', 'X'"),
+    ],
+)
+def test_what_a_function_returns_is_checked(function, kind, said):
+    with pytest.raises(kind) as caught:
+        computed(function)
+    assert said in str(caught.value)
+
+
+class Odd(Exception):
+    pass
+
+
+@pytest.mark.parametrize("thread", [False, True])
+def test_an_exception_of_a_function_is_that_of_the_call(thread):
+    raised = Odd("no oracle today")
+
+    def fails(X):
+        if X.size == 1000:
+            raise raised
+        return X * X
+
+    def check():
+        with bh.Judge(no_reference(), reference=fails) as judge:
+            for call in (judge.prepare, lambda: judge.run(SQUARE)):
+                with pytest.raises(Odd) as caught:
+                    call()
+                assert caught.value is raised
+                assert [one.name for one in caught.traceback][-1] == "fails"
+                cause = caught.value.__cause__
+                assert isinstance(cause, bh.InvalidArgument)
+                assert "cannot judge: its callback fails (n=1000, seed 1)" in str(cause)
+        return True
+
+    assert in_thread(check)() if thread else check()
+
+
+def test_an_exception_keeps_its_own_cause():
+    def fails(X):
+        raise Odd from ZeroDivisionError("nothing")
+
+    with pytest.raises(Odd) as caught:
+        bh.judge(no_reference(), SQUARE, reference=fails)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_an_interrupt_ends_a_function():
+    def sleeps(X):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(20 * BOUND)
+
+    with bh.Judge(no_reference(), reference=sleeps) as judge:
+        with pytest.raises(KeyboardInterrupt):
+            judge.prepare()
+        with pytest.raises(bh.Cancelled):
+            judge.run(SQUARE)
+
+
+def test_a_function_cannot_use_the_judge_that_waits_for_it():
+    def asks(X):
+        with pytest.raises(bh.Error, match="waits for its reference"):
+            judge.run(SQUARE)
+        return X * X
+
+    with bh.Judge(no_reference(), reference=asks) as judge:
+        assert judge.run(SQUARE).correct
+
+
+def test_a_task_has_one_reference():
+    with pytest.raises(bh.InvalidArgument, match='^task: there is no "reference"'):
+        bh.judge(no_reference(), SQUARE)
+    with pytest.raises(bh.InvalidArgument, match="excludes the .reference. that the task has"):
+        bh.judge(squares(), SQUARE, reference=squared)
+    with pytest.raises(bh.InvalidType, match="reference: a function, not"):
+        bh.judge(no_reference(), SQUARE, reference=7)
+    with pytest.raises(bh.InvalidArgument, match="options.timed needs a reference that takes time"):
+        bh.judge(no_reference(), SQUARE, reference=squared, time=True)
+
+
+def test_a_baseline(tmp_path):
+    """Both are near the reference. They are not near each other, which is of no account."""
+    times = {"reference": reference, "time": True, "warm": True, "timed_runs": 5}
+    path = tmp_path / "more.comp"
+    path.write_text(MORE)
+    (less,) = bh.judge(task(), LESS, baseline=path, **times)
+    assert less.correct and less.timings[0].reference > 0, less
+    with pytest.raises(bh.InvalidArgument, match=r"^the baseline baseline is WRONG: Y\[1,20\] is"):
+        bh.judge(task(), LESS, baseline=WRONG, **times)
+    with pytest.raises(bh.InvalidArgument, match="options.baseline needs timed"):
+        bh.judge(task(), LESS, reference=reference, baseline=MORE)
+    for bad in (7, b"", "\0"):
+        with pytest.raises((bh.InvalidType, bh.InvalidArgument), match="judge: baseline: "):
+            bh.judge(task(), LESS, baseline=bad, **times)
+
+
+def test_an_exception_in_a_timed_run_is_that_of_the_call():
+    calls = []
+
+    def fails_later(X, W, a):
+        calls.append(a)
+        if len(calls) > 7:
+            raise Odd
+        return reference(X, W, a=a)
+
+    times = {"reference": fails_later, "time": True, "warm": True, "timed_runs": 5}
+    with pytest.raises(Odd):
+        bh.judge(task(), LESS, baseline=MORE, **times)
