@@ -12,6 +12,7 @@
 
 #include <bulkhead/context.h>
 #include <bulkhead/detail.h>
+#include <bulkhead/judge_arrays.h>
 #include <bulkhead/judge_case.h>
 #include <bulkhead/judgement.h>
 #include <bulkhead/source.h>
@@ -136,6 +137,23 @@ BH_API BH_MUST_USE bh_status bh_judge_run(bh_judge *judge, const bh_judge_candid
  *   BH_INVALID_ARGUMENT  also if bh_judge_options.timed is false */
 BH_API BH_MUST_USE bh_status bh_judge_time(bh_judge *judge, const bh_judge_candidate *candidate,
                                            bh_judgement *judgement, bh_detail *detail);
+
+/* Gives the arrays of the run that ended the judging of a candidate: its inputs, what was expected,
+ * and, unless the candidate is FAILED, what it writes when it runs again with the same inputs. One
+ * that races may write other values than before, even the right ones. |judgement| is what
+ * bh_judge_run gave, maybe of another judge with the same task and hidden seeds. Whoever has the
+ * arrays knows the inputs of that hidden seed (docs/judge.md). *out_arrays is the caller's, who
+ * ends it with bh_judge_arrays_destroy; NULL after a failure. Thread: any. Blocks as bh_judge_run
+ * does. If the worker dies or its deadline passes, the call returns that status, and nothing else
+ * is affected. Returns BH_OK, one of the statuses of bh_judge_prepare, or
+ *   BH_INVALID_ARGUMENT  no run ended the judging, or a timed one, whose inputs nobody has, or the
+ *                        task, its files or the hidden seeds are others
+ *   BH_LOAD_FAILED       the candidate's code is no longer what was judged
+ *   BH_CANCELLED         bh_judge_cancel was called
+ *   a status of class GUILTY, INPUT or VICTIM: this time it did not run to its end */
+BH_API BH_MUST_USE bh_status bh_judge_repeat(bh_judge *judge, const bh_judge_candidate *candidate,
+                                             const bh_judgement *judgement,
+                                             bh_judge_arrays **out_arrays, bh_detail *detail);
 
 /* Returns the hidden seeds, so that the judging can be repeated: those of the options, or the
  * random one. Writes the first |capacity|; *out_count is how many there are. Does not block. */

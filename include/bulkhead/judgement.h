@@ -119,6 +119,7 @@ typedef struct bh_judgement {
     uint64_t error_count; /* elements of |errors|; 0: it is neither CORRECT nor SLOWER */
     bh_judge_error errors[BH_JUDGE_OUTPUTS]; /* of each output, over all runs that checked it with
                                                 the task's own tolerance */
+    bool timed; /* that run was a timed one: its inputs are not those of |seed| */
 } bh_judgement;
 
 #ifdef __cplusplus

@@ -25,13 +25,13 @@ enum { MAGIC = 0x4A756467, MAX_CODE = 64 << 20, MOST_PARALLEL = 64 };
 
 /* -- calls ----------------------------------------------------------------------------------- */
 
-static bool is_judge(const bh_judge *judge) {
+bool bhi_judge_is(const bh_judge *judge) {
     return judge && judge->magic == MAGIC;
 }
 
 /* Begins a call. BH_OK: leave() ends it. */
 static bh_status enter(bh_judge *judge, const char *call, bh_detail *detail) {
-    if (!is_judge(judge)) {
+    if (!bhi_judge_is(judge)) {
         return BHI_FAIL(detail, call, BH_REASON_RELEASED, "judge");
     }
     if (judge->pid != getpid()) {
@@ -487,30 +487,38 @@ static bool time_candidate(bh_judge *judge, struct bhi_candidate *candidate,
     judge->timing = judge->timing ||
                     bhi_timekeeper_open(&judge->court, &judge->options, &judge->timer, outcome);
     const bool known = judge->timing && bhi_timekeeper_measure(&judge->timer, candidate, outcome);
+    candidate->judgement.timed = candidate->judgement.located;
     end_turn(judge, turn);
     return known;
 }
 
-/* What bh_judge_run and bh_judge_time do. */
-enum { CHECK = 1, MEASURE = 2 };
+static bool repeat_candidate(bh_judge *judge, const struct bhi_candidate *candidate,
+                             struct bhi_repeated *out, struct bhi_judge_outcome *outcome) {
+    const struct turn turn = begin_turn(judge, false);
+    const bool good = bhi_candidate_repeat(&judge->court, candidate, out, outcome);
+    end_turn(judge, turn);
+    return good;
+}
 
 static bh_status judge_file(bh_judge *judge, const char *call, unsigned steps,
-                            struct bhi_candidate *candidate, bh_detail *detail) {
+                            struct bhi_candidate *candidate, struct bhi_repeated *out_repeated,
+                            bh_detail *detail) {
     struct bhi_judge_outcome outcome = {.status = BH_OK};
     const bh_status status = prepare(judge, call, detail);
     if (status != BH_OK) {
         return status;
     }
-    const bool known = (!(steps & CHECK) || check_candidate(judge, candidate, &outcome)) &&
-                       (!(steps & MEASURE) || time_candidate(judge, candidate, &outcome));
+    const bool known =
+        (!(steps & BHI_STEP_CHECK) || check_candidate(judge, candidate, &outcome)) &&
+        (!(steps & BHI_STEP_MEASURE) || time_candidate(judge, candidate, &outcome)) &&
+        (!(steps & BHI_STEP_REPEAT) || repeat_candidate(judge, candidate, out_repeated, &outcome));
     return cancelled_or(judge, call, known ? BH_OK : bhi_judge_outcome_give(&outcome, NULL, detail),
                         detail);
 }
 
-/* |candidate| has a judgement if it is not to be checked. */
-static bh_status run(bh_judge *judge, const char *call, unsigned steps,
-                     const bh_judge_candidate *given, struct bhi_candidate *candidate,
-                     bh_detail *detail) {
+bh_status bhi_judge_serve(bh_judge *judge, const char *call, unsigned steps,
+                          const bh_judge_candidate *given, struct bhi_candidate *candidate,
+                          struct bhi_repeated *out_repeated, bh_detail *detail) {
     bh_judge_candidate ours = {0};
     bh_status status;
     (void)((status = bhi_layout_take(BHI_OURS(bh_judge_candidate), &ours, given, call, "candidate",
@@ -518,10 +526,12 @@ static bh_status run(bh_judge *judge, const char *call, unsigned steps,
            (status = take_file(&ours, call, &candidate->file, detail)) != BH_OK ||
            (status = enter(judge, call, detail)) != BH_OK);
     if (status == BH_OK) {
-        const bool later = !judge->options.timed || (steps == (CHECK | MEASURE) && ours.check_only);
-        status = later && steps == MEASURE
+        const bool unable = steps == BHI_STEP_MEASURE && !judge->options.timed;
+        const bool later = !judge->options.timed || (steps & BHI_STEP_CHECK && ours.check_only);
+        steps &= later ? ~(unsigned)BHI_STEP_MEASURE : steps;
+        status = unable
                      ? BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "judge", .text = "has no timed")
-                     : judge_file(judge, call, later ? CHECK : steps, candidate, detail);
+                     : judge_file(judge, call, steps, candidate, out_repeated, detail);
         leave(judge);
     }
     free((void *)candidate->file.code);
@@ -541,7 +551,8 @@ BH_API bh_status bh_judge_run(bh_judge *judge, const bh_judge_candidate *candida
         return status;
     }
     bhi_layout_give(out_judgement, &judged.judgement, sizeof judged.judgement);
-    status = run(judge, "bh_judge_run", CHECK | MEASURE, candidate, &judged, detail);
+    status = bhi_judge_serve(judge, "bh_judge_run", BHI_STEP_CHECK | BHI_STEP_MEASURE, candidate,
+                             &judged, NULL, detail);
     if (status == BH_OK) {
         bhi_layout_give(out_judgement, &judged.judgement, sizeof judged.judgement);
     }
@@ -558,7 +569,8 @@ BH_API bh_status bh_judge_time(bh_judge *judge, const bh_judge_candidate *candid
     bh_status status = bhi_layout_take(BHI_OURS(bh_judgement), &judged.judgement, judgement,
                                        "bh_judge_time", "judgement", detail);
     if (status == BH_OK) {
-        status = run(judge, "bh_judge_time", MEASURE, candidate, &judged, detail);
+        status = bhi_judge_serve(judge, "bh_judge_time", BHI_STEP_MEASURE, candidate, &judged, NULL,
+                                 detail);
     }
     if (status == BH_OK) {
         bhi_layout_give(judgement, &judged.judgement, sizeof judged.judgement);
@@ -569,7 +581,7 @@ BH_API bh_status bh_judge_time(bh_judge *judge, const bh_judge_candidate *candid
 /* -- the end --------------------------------------------------------------------------------- */
 
 BH_API void bh_judge_cancel(bh_judge *judge) {
-    if (!is_judge(judge) || judge->pid != getpid()) {
+    if (!bhi_judge_is(judge) || judge->pid != getpid()) {
         return;
     }
     pthread_mutex_lock(&judge->lock);
@@ -586,7 +598,7 @@ BH_API void bh_judge_cancel(bh_judge *judge) {
 }
 
 BH_API void bh_judge_destroy(bh_judge *judge) {
-    if (!is_judge(judge) || judge->pid != getpid()) {
+    if (!bhi_judge_is(judge) || judge->pid != getpid()) {
         return;
     }
     bh_judge_cancel(judge);
@@ -599,53 +611,4 @@ BH_API void bh_judge_destroy(bh_judge *judge) {
     pthread_mutex_unlock(&judge->lock);
     (void)bh_context_destroy(left);
     free_judge(judge);
-}
-
-/* -- what it is ------------------------------------------------------------------------------ */
-
-BH_API bh_status bh_judge_seeds(bh_judge *judge, uint64_t *out_seeds, size_t capacity,
-                                size_t *out_count) {
-    if (!is_judge(judge) || !out_count || (capacity && !out_seeds)) {
-        return BH_INVALID_ARGUMENT;
-    }
-    for (size_t i = 0; i < judge->seed_count && i < capacity; i++) {
-        out_seeds[i] = judge->seeds[i];
-    }
-    *out_count = judge->seed_count;
-    return BH_OK;
-}
-
-BH_API size_t bh_judge_size(bh_judge *judge, uint32_t size_index, char *text, size_t size) {
-    char whole[BHI_SIZE_TEXT] = "";
-    if (is_judge(judge) && size_index < judge->task.size_count) {
-        (void)bhi_task_size_text(&judge->task, size_index, whole);
-    }
-    const int length = snprintf(text, size, "%s", whole);
-    return length < 0 ? 0 : (size_t)length;
-}
-
-BH_API const char *bh_judge_device(bh_judge *judge) {
-    return is_judge(judge) ? judge->court.device : "";
-}
-
-BH_API const char *bh_judge_name(bh_judge *judge) {
-    return is_judge(judge) ? judge->task.name : "";
-}
-
-BH_API bool bh_judge_fixed_inputs(bh_judge *judge) {
-    return is_judge(judge) && bhi_task_is_storable(&judge->task);
-}
-
-BH_API size_t bh_judge_weakness(bh_judge *judge, size_t index, char *text, size_t size) {
-    char whole[BHI_WEAKNESS_TEXT] = "";
-    if (is_judge(judge)) {
-        pthread_mutex_lock(&judge->lock);
-        const bool known = judge->ready && index < judge->weak_count;
-        pthread_mutex_unlock(&judge->lock);
-        if (known) {
-            (void)bhi_weakness_text(&judge->task, &judge->weak[index], whole);
-        }
-    }
-    const int length = snprintf(text, size, "%s", whole);
-    return length < 0 ? 0 : (size_t)length;
 }

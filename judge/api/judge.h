@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "judge/check/candidate.h"
+#include "judge/check/repeat.h"
 #include "judge/check/trial.h"
 #include "judge/check/weak.h"
 #include "judge/time/measure.h"
@@ -45,6 +46,16 @@ struct bh_judge {
     size_t seed_count;
     locale_t c; /* of a turn */
 };
+
+bool bhi_judge_is(const bh_judge *judge);
+
+/* What a call does with a candidate, in this order. */
+enum { BHI_STEP_CHECK = 1, BHI_STEP_MEASURE = 2, BHI_STEP_REPEAT = 4 };
+/* Serves |call|: prepares the judge and does |steps|. |candidate| has a judgement if it is not to be
+ * checked. |out_repeated|: what the last step gives; NULL without it. */
+bh_status bhi_judge_serve(bh_judge *judge, const char *call, unsigned steps,
+                          const bh_judge_candidate *given, struct bhi_candidate *candidate,
+                          struct bhi_repeated *out_repeated, bh_detail *detail);
 
 /* Gives the judge other hidden seeds, before it is prepared: those of a judging that goes on.
  * Returns false if memory ran out. */

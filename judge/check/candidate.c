@@ -137,6 +137,28 @@ bool bhi_candidate_check(const struct bhi_task *task, const struct bhi_trial *tr
     return false;
 }
 
+const struct bhi_trial *bhi_judgement_trial(const struct bhi_court *court, const bh_judgement *of) {
+    for (size_t i = 0; i < court->trials.count && of->located; i++) {
+        const struct bhi_trial *trial = &court->trials.list[i];
+        char fill[BHI_FILL_TEXT];
+        if (trial->size == of->size_index && trial->seed == of->seed &&
+            trial->hidden == of->hidden &&
+            !strcmp(bhi_trial_fill_text(court->task, trial, fill), of->fill)) {
+            return trial;
+        }
+    }
+    return NULL;
+}
+
+uint32_t bhi_judgement_array(const struct bhi_task *task, const bh_judgement *of) {
+    uint32_t array = 0;
+    while (array + 1 < task->array_count &&
+           strncmp(task->arrays[array].place, of->output, sizeof of->output - 1) != 0) {
+        array++;
+    }
+    return *of->output ? array : 0;
+}
+
 /* -- its runs -------------------------------------------------------------------------------- */
 
 struct judging {
@@ -272,15 +294,20 @@ static uint32_t draw_noise(struct bhi_court *court) {
            1;
 }
 
+bool bhi_candidate_make(struct bhi_court *court, const struct bhi_kernel_file *file,
+                        struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
+    struct bhi_kernel_file timely = *file;
+    timely.deadline_ns = court->task->compile_deadline_ns;
+    return bhi_judged_kernel_make(&timely, false, draw_noise(court), court->context, out, outcome);
+}
+
 bool bhi_candidate_try(struct bhi_court *court, struct bhi_candidate *candidate,
                        struct bhi_judge_outcome *outcome) {
     bh_judgement *out = &candidate->judgement;
     struct judging judging = {.court = court, .out = out, .outcome = outcome};
     *outcome = (struct bhi_judge_outcome){.status = BH_OK};
     *out = (bh_judgement){.struct_size = sizeof *out, .deterministic = true};
-    candidate->file.deadline_ns = court->task->compile_deadline_ns;
-    const bool made = bhi_judged_kernel_make(&candidate->file, false, draw_noise(court),
-                                             court->context, &judging.kernel, outcome);
+    const bool made = bhi_candidate_make(court, &candidate->file, &judging.kernel, outcome);
     snprintf(out->name, sizeof out->name, "%s", judging.kernel.name);
     out->hashed = judging.kernel.has_content;
     memcpy(out->content, judging.kernel.content, sizeof out->content);

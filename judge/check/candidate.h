@@ -14,6 +14,9 @@ struct bhi_candidate {
     bh_judgement judgement;
 };
 
+/* Makes the kernel in |file| as candidates are made: nobody trusts it. */
+bool bhi_candidate_make(struct bhi_court *court, const struct bhi_kernel_file *file,
+                        struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome);
 /* Runs the kernel in |file| through all trials, once. Returns false if the machine failed or a
  * signal came: then nothing is known about the kernel, and |outcome| says why. */
 bool bhi_candidate_try(struct bhi_court *court, struct bhi_candidate *candidate,
@@ -33,5 +36,9 @@ void bhi_judgement_end(const struct bhi_task *task, const struct bhi_trial *tria
 /* The same of a candidate that has failed. */
 void bhi_judgement_fail(const struct bhi_task *task, const struct bhi_trial *trial,
                         const struct bhi_judge_outcome *outcome, bh_judgement *out);
+/* The trial of the run that ended it; NULL: none did, or none of this court. */
+const struct bhi_trial *bhi_judgement_trial(const struct bhi_court *court, const bh_judgement *of);
+/* The array that its output is; the first one if it has none. */
+uint32_t bhi_judgement_array(const struct bhi_task *task, const bh_judgement *of);
 
 #endif

@@ -265,6 +265,14 @@ void bhi_position_of(const struct bhi_array *form, uint64_t index, uint64_t out_
     }
 }
 
+uint64_t bhi_position_index(const struct bhi_array *form, const uint64_t along[]) {
+    uint64_t index = 0;
+    for (uint32_t i = 0; i < form->dimensions; i++) {
+        index = index * form->shape[i] + along[i];
+    }
+    return index;
+}
+
 const char *bhi_position_text(const char *place, const struct bhi_array *form, uint64_t index,
                               char out[BHI_POSITION_TEXT]) {
     uint64_t along[BHI_MAX_DIMENSIONS];

@@ -66,6 +66,8 @@ enum { BHI_POSITION_TEXT = 256 };
 
 /* Splits |index|, which counts the elements in C order, into one index for each dimension. */
 void bhi_position_of(const struct bhi_array *form, uint64_t index, uint64_t out_along[]);
+/* The inverse. */
+uint64_t bhi_position_index(const struct bhi_array *form, const uint64_t along[]);
 /* |index| counts the elements in C order. Returns |out|. */
 const char *bhi_position_text(const char *place, const struct bhi_array *form, uint64_t index,
                               char out[BHI_POSITION_TEXT]);

@@ -35,30 +35,6 @@ static bool read_file(const json_t *record, const char **out_path,
            sodium_hex2bin(out_content, BHI_CONTENT_HASH, content, HASH_TEXT, NULL, NULL, NULL) == 0;
 }
 
-/* The trial of the run that ended it; NULL: none did. */
-static const struct bhi_trial *trial_of(const struct bhi_court *court, const bh_judgement *of) {
-    for (size_t i = 0; i < court->trials.count && of->located; i++) {
-        const struct bhi_trial *trial = &court->trials.list[i];
-        char fill[BHI_FILL_TEXT];
-        if (trial->size == of->size_index && trial->seed == of->seed &&
-            trial->hidden == of->hidden &&
-            !strcmp(bhi_trial_fill_text(court->task, trial, fill), of->fill)) {
-            return trial;
-        }
-    }
-    return NULL;
-}
-
-/* The array that |output| names; the first one if there is none. */
-static uint32_t array_of(const struct bhi_task *task, const bh_judgement *of) {
-    uint32_t array = 0;
-    while (array + 1 < task->array_count &&
-           strncmp(task->arrays[array].place, of->output, sizeof of->output - 1) != 0) {
-        array++;
-    }
-    return *of->output ? array : 0;
-}
-
 static json_t *make_timings(const bh_judgement *of) {
     json_t *timings = json_array();
     for (size_t i = 0; i < of->timing_count; i++) {
@@ -113,16 +89,14 @@ static bool read_errors(const struct bhi_task *task, const json_t *errors, bh_ju
 /* Returns NULL if memory ran out, or the path is not UTF-8: it would not be found again. */
 static json_t *make_record(const struct bhi_court *court, const struct bhi_candidate *candidate) {
     const bh_judgement *of = &candidate->judgement;
-    const struct bhi_trial *trial = trial_of(court, of);
-    const uint32_t array = array_of(court->task, of);
+    const struct bhi_trial *trial = bhi_judgement_trial(court, of);
+    const uint32_t array = bhi_judgement_array(court->task, of);
     const bool right = of->verdict == BH_JUDGE_CORRECT || of->verdict == BH_JUDGE_SLOWER;
     /* Of several arrays nobody knows behind which it has read. */
     const bool unnamed = of->verdict == BH_JUDGE_STRAY_READ && !*of->output;
     char content[HASH_TEXT + 1];
-    uint64_t index = 0;
-    for (uint32_t i = 0; i < of->rank && trial; i++) {
-        index = index * trial->arrays[array].form.shape[i] + of->index[i];
-    }
+    const bool placed = trial && of->verdict == BH_JUDGE_WRONG;
+    const uint64_t index = placed ? bhi_position_index(&trial->arrays[array].form, of->index) : 0;
     sodium_bin2hex(content, sizeof content, of->content, BHI_CONTENT_HASH);
     json_t *record =
         json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:b, s:i}", "file", candidate->file.path,
@@ -134,6 +108,7 @@ static json_t *make_record(const struct bhi_court *court, const struct bhi_candi
     BHI_JSON_ADD(
         record, {"message", bhi_json_text(of->message)},
         {"trial", trial ? json_integer(trial - court->trials.list) : json_null()},
+        {"timed", json_boolean(of->timed)},
         {"difference", json_pack("{s:I, s:I, s:s, s:s, s:o}", "wrong", (json_int_t)of->wrong,
                                  "index", (json_int_t)index, "expected", of->expected, "got",
                                  of->got, "ulp", bhi_json_digits(of->ulp))});
@@ -247,6 +222,7 @@ static bool read_record(const struct bhi_court *court, json_t *record, bh_judgem
     } else {
         bhi_judgement_end(court->task, ended, (bh_judge_verdict)judged, out);
     }
+    out->timed = json_is_true(json_object_get(record, "timed"));
     if (has_output && array >= 0) {
         snprintf(out->output, sizeof out->output, "%s", court->task->arrays[array].place);
     }

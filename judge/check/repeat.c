@@ -1,0 +1,85 @@
+#include "judge/check/repeat.h"
+
+#include <string.h>
+
+#include "judge/check/launch.h"
+
+/* Has the reference computed what the judgement says was expected? Files of the task may have
+ * changed, and the reference. */
+static bool is_expected(const struct bhi_task *task, const struct bhi_trial *trial,
+                        const bh_judgement *of) {
+    const uint32_t array = bhi_judgement_array(task, of);
+    const struct bhi_trial_array *in = &trial->arrays[array];
+    char text[BHI_ELEMENT_TEXT];
+    uint64_t index, bits = 0;
+    if (of->verdict != BH_JUDGE_WRONG) {
+        return true;
+    }
+    if (!in->expected || of->rank != in->form.dimensions ||
+        (index = bhi_position_index(&in->form, of->index)) >= in->count) {
+        return false;
+    }
+    const uint64_t size = in->form.bytes / in->count;
+    memcpy(&bits, (const uint8_t *)in->expected + index * size, size);
+    return !strcmp(bhi_element_text(task->arrays[array].dtype, bits, text), of->expected);
+}
+
+static bool find_trial(const struct bhi_court *court, const bh_judgement *of,
+                       const struct bhi_trial **out, struct bhi_judge_outcome *outcome) {
+    *out = bhi_judgement_trial(court, of);
+    if (*out && is_expected(court->task, *out, of)) {
+        return true;
+    }
+    bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,
+                           "the judgement is of another task, of files that have changed since, or "
+                           "of other hidden seeds");
+    bhi_judge_outcome_why(outcome, BH_REASON_ARGUMENT, BH_SUBJECT_ARGUMENT, "judgement");
+    return false;
+}
+
+/* Wrong is what a run leaves, or what it leaves where no noise is: nobody knows which it was. */
+static bool run(struct bhi_court *court, bh_stream *stream, const struct bhi_judged_kernel *kernel,
+                const struct bhi_trial *trial, struct bhi_launched *out,
+                struct bhi_judge_outcome *outcome) {
+    struct bhi_program program = {.kernel = kernel, .groups = &court->task->groups};
+    bh_judgement unused = {.deterministic = true};
+    if (!bhi_court_launch(court, stream, &program, trial, out, outcome)) {
+        return false;
+    }
+    if (!trial->repeats || !bhi_candidate_check(court->task, trial, trial, out, &unused)) {
+        return true;
+    }
+    bhi_launched_free(out);
+    program.number = BHI_NO_NOISE;
+    return bhi_court_launch(court, stream, &program, trial, out, outcome);
+}
+
+static bool make_and_run(struct bhi_court *court, const struct bhi_candidate *candidate,
+                         struct bhi_repeated *out, struct bhi_judge_outcome *outcome) {
+    const bh_judgement *of = &candidate->judgement;
+    struct bhi_judged_kernel kernel;
+    bh_stream *stream;
+    bool good = bhi_candidate_make(court, &candidate->file, &kernel, outcome);
+    if (of->hashed && kernel.has_content &&
+        memcmp(of->content, kernel.content, sizeof of->content) != 0) {
+        bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED,
+                               "%.500s: the code has changed since it was judged",
+                               candidate->file.path);
+        good = false;
+    }
+    if (good && (good = bhi_court_stream(court, &stream, outcome))) {
+        good = run(court, stream, &kernel, out->trial, &out->launched, outcome);
+        bh_stream_release(stream);
+    }
+    bhi_judged_kernel_free(&kernel);
+    return good;
+}
+
+bool bhi_candidate_repeat(struct bhi_court *court, const struct bhi_candidate *candidate,
+                          struct bhi_repeated *out, struct bhi_judge_outcome *outcome) {
+    *out = (struct bhi_repeated){.trial = NULL};
+    *outcome = (struct bhi_judge_outcome){.status = BH_OK};
+    return find_trial(court, &candidate->judgement, &out->trial, outcome) &&
+           (candidate->judgement.verdict == BH_JUDGE_FAILED ||
+            make_and_run(court, candidate, out, outcome));
+}
