@@ -383,7 +383,7 @@ static const struct bhi_section judge_sections[] = {
      "output, index, expected, got, ulp, wrong (elements that are), elements. errors: null (it is "
      "not right), or for "
      "each output its largest absolute, relative and ulp error. Seeds, expected, got "
-     "and ulp are strings. timing: null, or for each size that was timed size, runs, median_ns, "
+     "and ulp are strings. dump: the folder with its arrays (null: none). timing: null, or for each size that was timed size, runs, median_ns, "
      "reference_ns, ratio, low, high (null: unknown), doubt (why it is unknown: claims, drift, "
      "load; null: it is known), noise and drift of the reference's median (0.005 is 0.5 %), "
      "host_ns (a run by the host's clock, with one_processor by its worker's processor time, in "
@@ -401,6 +401,8 @@ static const struct bhi_example judge_examples[] = {
     {"bulkhead judge task.json *.comp --state judged --html board.html",
      "Writes a leaderboard; what is judged is known if the command is killed."},
     {"bulkhead judge task.json *.comp --state judged --resume", "Judges the others."},
+    {"bulkhead judge task.json mine.comp --dump arrays",
+     "If it is WRONG, arrays/mine.comp has what it read, what it wrote and what was expected."},
     {"bulkhead judge --diff monday.json tuesday.json",
      "Says which kernels became worse or better."},
     {"bulkhead judge task.json *.comp --seed 42 --json | jq -r '.candidates[] | select(.verdict == "

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/format.h"
+#include "cli/judge_dump.h"
 #include "cli/mains.h"
 #include "formats/dtype.h"
 #include "judge/api/judge.h"
@@ -45,8 +46,11 @@ struct judge {
     struct bhi_judge_journal journal;
     struct bhi_candidate *candidates; /* owned */
     size_t count;
-    void *input;   /* the candidate "-"; owned */
-    bool terminal; /* progress is shown */
+    void *input;      /* the candidate "-"; owned */
+    const char *dump; /* a folder; NULL: nothing is dumped */
+    char **folders;   /* in it, of each candidate; NULL: none; owned */
+    bool undumped;    /* something is missing there, which has been said */
+    bool terminal;    /* progress is shown */
 
     pthread_mutex_t mutex; /* guards the rest while threads judge */
     size_t next;           /* index of the candidate that is begun next */
@@ -123,6 +127,21 @@ static int check_html(struct judge *judge) {
         return BHI_EXIT_READY;
     }
     return refuse(BH_INVALID_ARGUMENT, "--html %.200s: %.700s", html, inner.text);
+}
+
+static int begin_dump(struct judge *judge) {
+    struct bhi_complaint inner;
+    judge->dump = bhi_args_value(judge->args, BHI_JUDGE_DUMP);
+    if (!judge->dump) {
+        return BHI_EXIT_READY;
+    }
+    judge->folders = calloc(judge->count, sizeof *judge->folders);
+    if (!judge->folders) {
+        return out_of_memory();
+    }
+    return bhi_judge_dump_begin(judge->dump, &inner)
+               ? BHI_EXIT_READY
+               : refuse(BH_INVALID_ARGUMENT, "--dump %.1000s", inner.text);
 }
 
 /* How many candidates are judged at once: by default as many as there are processors. */
@@ -334,6 +353,12 @@ static void show(const struct judge *judge, const char *what, size_t number, siz
             bhi_text_clean(clean, columns < sizeof clean ? columns : sizeof clean, line));
 }
 
+/* No bhi_complain: with --json the report is the object that is printed. */
+static void say(const char *option, const char *what) {
+    char clean[1200];
+    fprintf(stderr, "bulkhead judge: %s %s\n", option, bhi_text_clean(clean, sizeof clean, what));
+}
+
 static void wipe(const struct judge *judge) {
     if (judge->terminal) {
         fputs("\r\033[K", stderr);
@@ -483,6 +508,31 @@ static int time_all(struct judge *judge) {
     return exit_status;
 }
 
+static void dump_each(void *argument) {
+    struct judge *judge = argument;
+    for (size_t i = 0; i < judge->count && !bhi_interrupt_signal(); i++) {
+        const struct bhi_candidate *candidate = &judge->candidates[i];
+        const bh_judge_candidate one = given(candidate);
+        struct bhi_complaint complaint;
+        if (!bhi_judge_dump_wants(&candidate->judgement)) {
+            continue;
+        }
+        show(judge, "dumping", i + 1, judge->count, candidate->file.path);
+        if (!bhi_judge_dump(judge->dump, judge->judge, &one, candidate->file.path,
+                            &candidate->judgement, &judge->folders[i], &complaint)) {
+            wipe(judge);
+            say("--dump", complaint.text);
+            judge->undumped = true;
+        }
+    }
+}
+
+static int dump_all(struct judge *judge) {
+    const int exit_status = judge->dump ? run(judge, 1, dump_each) : BHI_EXIT_READY;
+    wipe(judge);
+    return exit_status ?: bhi_interrupt_or(BHI_EXIT_READY);
+}
+
 static int report(const struct judge *judge) {
     struct bhi_judge_report report = {
         .task = &judge->judge->task,
@@ -497,6 +547,8 @@ static int report(const struct judge *judge) {
         .baseline = judge->baseline.path,
         .device = bh_judge_device(judge->judge),
         .workers = judge->options.parallel,
+        .dump = judge->dump,
+        .folders = judge->folders,
     };
     const char *html = bhi_args_value(judge->args, BHI_JUDGE_HTML);
     const char *rank = bhi_args_value(judge->args, BHI_JUDGE_RANK);
@@ -510,12 +562,11 @@ static int report(const struct judge *judge) {
             report.flushed = judgement->flushed_bytes;
         }
     }
-    exit_status = report.correct == report.count ? BHI_EXIT_READY : BHI_EXIT_POISONED;
+    exit_status = judge->undumped                  ? BHI_EXIT_ENVIRON
+                  : report.correct == report.count ? BHI_EXIT_READY
+                                                   : BHI_EXIT_POISONED;
     if (html && !bhi_judge_html(&report, html, &complaint)) {
-        /* No bhi_complain: with --json the report is the object that is printed. */
-        char clean[1200];
-        fprintf(stderr, "bulkhead judge: --html %s\n",
-                bhi_text_clean(clean, sizeof clean, complaint.text));
+        say("--html", complaint.text);
         exit_status = BHI_EXIT_ENVIRON;
     }
     if (bhi_args_has(judge->args, BHI_JUDGE_JSON)) {
@@ -537,15 +588,19 @@ static int work(const struct bhi_args *args) {
     pthread_mutex_init(&judge->mutex, NULL);
     judge->terminal = isatty(STDERR_FILENO) == 1;
     exit_status = take_timing(judge) ?: take_workers(judge) ?: check_html(judge) ?:
-                  open_judge(judge) ?: list_candidates(judge) ?: open_journal(judge) ?:
+                  open_judge(judge) ?: list_candidates(judge) ?: begin_dump(judge) ?: open_journal(judge) ?:
                   prepare(judge) ?: begin_journal(judge) ?: judge_all(judge) ?: time_all(judge) ?:
-                  report(judge);
+                  dump_all(judge) ?: report(judge);
     bhi_complain_cancelled("judge", exit_status, judge->state ? "; --resume continues" : "");
     if (judge->state) {
         bhi_judge_journal_close(&judge->journal);
     }
     bh_judge_destroy(judge->judge);
     pthread_mutex_destroy(&judge->mutex);
+    for (size_t i = 0; i < judge->count && judge->folders; i++) {
+        free(judge->folders[i]);
+    }
+    free(judge->folders);
     free(judge->candidates);
     free(judge->input);
     free(judge->task);

@@ -128,7 +128,10 @@ void bhi_judge_print_json(const struct bhi_judge_report *report) {
     const struct bhi_task *task = report->task;
     json_t *object = json_object(), *candidates = json_array();
     for (size_t i = 0; i < report->count; i++) {
-        json_array_append_new(candidates, candidate_of(report, &report->candidates[i]));
+        json_t *candidate = candidate_of(report, &report->candidates[i]);
+        const char *folder = report->folders ? report->folders[i] : NULL;
+        json_object_set_new(candidate, "dump", folder ? bhi_json_text(folder) : json_null());
+        json_array_append_new(candidates, candidate);
     }
     BHI_JSON_ADD(object, {"task", bhi_json_text(task->name)},
                  {"file", bhi_json_text(report->task_path)},

@@ -23,6 +23,8 @@ struct bhi_judge_report {
     bool timed;
     const char *baseline; /* the file that times are compared with; NULL: the reference */
     bool by_error;        /* candidates are ranked by their errors, not by their times */
+    const char *dump;     /* a folder with arrays; NULL: none */
+    char *const *folders; /* in it, of each candidate; NULL: none */
     uint64_t flushed;     /* bytes that were written before each timed run; 0: none */
 };
 

@@ -109,6 +109,16 @@ static void print_times(const struct bhi_judge_report *report) {
     }
 }
 
+static void print_dump(const struct bhi_judge_report *report) {
+    char clean[1200];
+    size_t count = 0;
+    for (size_t i = 0; i < report->count; i++) {
+        count += report->folders[i] ? 1 : 0;
+    }
+    printf("arrays of %zu candidate%s are in %s\n", count, count == 1 ? "" : "s",
+           bhi_text_clean(clean, sizeof clean, report->dump));
+}
+
 void bhi_judge_print_table(const struct bhi_judge_report *report) {
     static const struct bhi_column columns[] = {{.name = "CANDIDATE"},
                                                 {.name = "VERDICT", .toned = true},
@@ -137,6 +147,9 @@ void bhi_judge_print_table(const struct bhi_judge_report *report) {
     printf("\n%zu candidate%s: %zu correct; ", report->count, report->count == 1 ? "" : "s",
            report->correct);
     print_seeds(report);
+    if (report->dump) {
+        print_dump(report);
+    }
     if (bhi_task_is_storable(report->task)) {
         printf("same inputs in each run: a kernel that only stores the results is CORRECT, too\n");
     }

@@ -108,6 +108,7 @@ static void slower_judge(const struct bhi_court *court, const bh_judge_options *
     }
     bhi_judgement_end(court->task, bhi_timed_trial(court, timing->size_index), BH_JUDGE_SLOWER,
                       out);
+    out->timed = true;
     snprintf(out->message, sizeof out->message,
              "it takes %.3f times as long as the %s, at least %.3f (%s)", timing->ratio,
              court->baseline ? "baseline" : "reference", timing->low, out->size_text);
