@@ -86,7 +86,7 @@ static bool find_name(const char *folder, const char *name, const char *ending, 
 
 /* -- one candidate --------------------------------------------------------------------------- */
 
-static bool write_array(const bh_judge_array *array, const char *path,
+static bool write_array(const bh_judge_view *array, const char *path,
                         struct bhi_complaint *complaint) {
     uint8_t header[BHI_NPY_WRITE_CAPACITY];
     struct bhi_outfile file = BHI_OUTFILE_CLOSED;
@@ -107,7 +107,7 @@ static bool write_part(const bh_judge_arrays *arrays, bh_judge_part part, const 
     char path[PATH_MAX];
     bool good = !count || mkdir(folder, 0777) == 0 || refuse_system(complaint, folder);
     for (size_t i = 0; i < count && good; i++) {
-        bh_judge_array array = {.struct_size = sizeof array};
+        bh_judge_view array = {.struct_size = sizeof array};
         bh_detail detail = {0};
         good = bh_judge_arrays_get(arrays, part, i, &array, &detail) == BH_OK ||
                bhi_refuse(complaint, "%.700s", detail.message);

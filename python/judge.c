@@ -181,6 +181,8 @@ struct call {
     struct judge *owner;
     const bh_judge_case *one;        /* for which the reference is called */
     PyObject *raised;                /* what it has raised; owned */
+    bool repeats;                    /* |judgement| is given */
+    bh_judge_arrays *arrays;         /* of the run that it names; owned */
     char sizes[BH_JUDGE_SIZES][256]; /* of its timings */
 };
 
@@ -230,6 +232,10 @@ static bh_status run_call(struct bhi_py_task *task) {
     if (!call->candidate.path && !call->candidate.code) {
         return bh_judge_prepare(call->judge, &task->detail);
     }
+    if (call->repeats) {
+        return bh_judge_repeat(call->judge, &call->candidate, &call->judgement, &call->arrays,
+                               &task->detail);
+    }
     call->judgement.struct_size = sizeof call->judgement;
     const bh_status status =
         bh_judge_run(call->judge, &call->candidate, &call->judgement, &task->detail);
@@ -258,12 +264,18 @@ static bool ends_all(const PyObject *raised) {
     return raised && !PyObject_IsInstance((PyObject *)raised, PyExc_Exception);
 }
 
-/* Runs it. NULL: an exception is set; otherwise the caller drops the call. */
-static struct call *make_call(struct judge *self, const bh_judge_candidate *candidate) {
+static void drop_call(struct bhi_py_task *task) {
+    bh_judge_arrays_destroy(((struct call *)task)->arrays);
+}
+
+/* Runs it; |judgement|: the run that this names. NULL: an exception is set; otherwise the caller drops
+ * the call. */
+static struct call *make_call(struct judge *self, const bh_judge_candidate *candidate,
+                              const bh_judgement *judgement) {
     if (!enter(self)) {
         return NULL;
     }
-    struct call *call = bhi_py_task_new(sizeof *call, run_call, NULL);
+    struct call *call = bhi_py_task_new(sizeof *call, run_call, drop_call);
     if (!call) {
         leave(self);
         return NULL;
@@ -271,6 +283,10 @@ static struct call *make_call(struct judge *self, const bh_judge_candidate *cand
     call->judge = self->judge;
     call->owner = self;
     call->candidate = *candidate;
+    call->repeats = judgement;
+    if (judgement) {
+        call->judgement = *judgement;
+    }
     const bool good = bhi_py_task_run(&call->task, BHI_PY_BLOCKS);
     if (!good && (!call->task.failed || ends_all(call->raised))) { /* it uses what the caller has */
         Py_BEGIN_ALLOW_THREADS
@@ -291,7 +307,7 @@ static struct call *make_call(struct judge *self, const bh_judge_candidate *cand
 static PyObject *judge_prepare(PyObject *object, PyObject *unused) {
     const bh_judge_candidate none = {.struct_size = sizeof none};
     (void)unused;
-    struct call *call = make_call((struct judge *)object, &none);
+    struct call *call = make_call((struct judge *)object, &none, NULL);
     if (!call) {
         return NULL;
     }
@@ -331,7 +347,7 @@ static PyObject *errors_of(const bh_judgement *judgement) {
 static PyObject *tell(const struct call *call) {
     const bh_judgement *judgement = &call->judgement;
     return Py_BuildValue(
-        "(iisNiOOOKKNNNNNKKKNNN)", (int)judgement->verdict, (int)judgement->status,
+        "(iisNiOOOKKNNNNNKKKNNNy#)", (int)judgement->verdict, (int)judgement->status,
         bh_judge_verdict_name(judgement->verdict, judgement->status),
         bhi_py_text(judgement->message), (int)judgement->blame,
         judgement->deterministic ? Py_True : Py_False, judgement->located ? Py_True : Py_False,
@@ -341,34 +357,95 @@ static PyObject *tell(const struct call *call) {
         bhi_py_text(judgement->expected), bhi_py_text(judgement->got),
         (unsigned long long)judgement->ulp, (unsigned long long)judgement->wrong,
         (unsigned long long)judgement->elements, times_of(call), errors_of(judgement),
-        bhi_py_text(judgement->fill));
+        bhi_py_text(judgement->fill), (const char *)judgement, (Py_ssize_t)sizeof *judgement);
 }
 
-/* (name, path or None, code or None, language) -> what tell() makes. Texts are bytes. */
-static PyObject *judge_run(PyObject *object, PyObject *args) {
-    bh_judge_candidate candidate = {.struct_size = sizeof candidate};
+/* What is behind the candidate in the arguments: what tell() has told of it, and whether it runs. */
+struct told {
+    const char *judgement;
+    Py_ssize_t size;
+    int runs;
+};
+
+/* (name, path or None, code or None, language[, judgement, runs]); texts are bytes. */
+static bool take_candidate(PyObject *args, bh_judge_candidate *out, struct told *out_told) {
     Py_ssize_t size = 0, path_size = 0;
     int language;
-    if (!PyArg_ParseTuple(args, "yz#z#i:run", &candidate.name, &candidate.path, &path_size,
-                          &candidate.code, &size, &language)) {
-        return NULL;
+    *out = (bh_judge_candidate){.struct_size = sizeof *out};
+    if (!PyArg_ParseTuple(args, "yz#z#i|y#p:run", &out->name, &out->path, &path_size, &out->code,
+                          &size, &language, &out_told->judgement, &out_told->size,
+                          &out_told->runs)) {
+        return false;
     }
-    if (candidate.path && strlen(candidate.path) != (size_t)path_size) {
+    if (out->path && strlen(out->path) != (size_t)path_size) {
         return bhi_py_refuse(BH_INVALID_ARGUMENT, "judge: the path has a NUL in it");
     }
-    if (candidate.code && !size) {
-        return bhi_py_refuse(BH_INVALID_ARGUMENT, "judge: %s: there is no code in it",
-                             candidate.name);
+    if (out->code && !size) {
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "judge: %s: there is no code in it", out->name);
     }
-    candidate.size = (size_t)size;
-    candidate.language = (bh_language)language;
-    struct call *call = make_call((struct judge *)object, &candidate);
+    out->size = (size_t)size;
+    out->language = (bh_language)language;
+    return true;
+}
+
+/* (a candidate) -> what tell() makes. */
+static PyObject *judge_run(PyObject *object, PyObject *args) {
+    bh_judge_candidate candidate;
+    struct told none = {.judgement = NULL};
+    if (!take_candidate(args, &candidate, &none)) {
+        return NULL;
+    }
+    struct call *call = make_call((struct judge *)object, &candidate, NULL);
     if (!call) {
         return NULL;
     }
     PyObject *told = tell(call);
     bhi_py_task_unref(&call->task);
     return told;
+}
+
+static PyObject *arrays_of(const bh_judge_arrays *arrays, bh_judge_part part) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < bh_judge_arrays_count(arrays, part); i++) {
+        bh_judge_view array = {.struct_size = sizeof array};
+        bh_detail detail;
+        if (bh_judge_arrays_get(arrays, part, i, &array, &detail) != BH_OK) {
+            Py_DECREF(list);
+            return bhi_py_fail(detail.status, &detail);
+        }
+        bhi_py_append(&list,
+                      Py_BuildValue("(NiNN)", bhi_py_text(array.name), (int)array.dtype,
+                                    bhi_py_numbers(array.shape, array.rank),
+                                    PyBytes_FromStringAndSize(array.data, (Py_ssize_t)array.size)));
+    }
+    return list;
+}
+
+/* (a candidate, its judgement, whether it runs) -> (inputs, expected, actual), lists of (name, dtype,
+ * shape, elements). */
+static PyObject *judge_repeat(PyObject *object, PyObject *args) {
+    bh_judge_candidate candidate;
+    bh_judgement judgement;
+    struct told told = {.judgement = NULL};
+    if (!take_candidate(args, &candidate, &told)) {
+        return NULL;
+    }
+    if (!told.judgement || (size_t)told.size != sizeof judgement) {
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "judge: this is no judgement");
+    }
+    memcpy(&judgement, told.judgement, sizeof judgement);
+    if (!told.runs) {
+        judgement.verdict = BH_JUDGE_FAILED; /* what is expected is known nevertheless */
+    }
+    struct call *call = make_call((struct judge *)object, &candidate, &judgement);
+    if (!call) {
+        return NULL;
+    }
+    PyObject *parts = Py_BuildValue("(NNN)", arrays_of(call->arrays, BH_JUDGE_INPUTS),
+                                    arrays_of(call->arrays, BH_JUDGE_EXPECTED),
+                                    arrays_of(call->arrays, BH_JUDGE_ACTUAL));
+    bhi_py_task_unref(&call->task);
+    return parts;
 }
 
 static PyObject *judge_cancel(PyObject *object, PyObject *unused) {
@@ -437,6 +514,7 @@ static PyMethodDef methods[] = {
     {"prepare", judge_prepare, METH_NOARGS,
      "Make the inputs and run the reference; the first candidate does it otherwise."},
     {"_run", judge_run, METH_VARARGS, NULL},
+    {"_repeat", judge_repeat, METH_VARARGS, NULL},
     {"_seeds", judge_seeds, METH_NOARGS, NULL},
     {"cancel", judge_cancel, METH_NOARGS,
      "End all judging, for good: calls of other threads raise `Cancelled`."},

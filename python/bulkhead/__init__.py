@@ -49,10 +49,12 @@ from .errors import (
     WorkerDied,
 )
 from .event import Event
-from .judging import Judge, Judgement, Largest, Report, Timing, Wrong, judge
+from .judgement import Judgement, Largest, Timing, Wrong
+from .judging import Judge, judge
 from .kernel import Kernel, KernelInfo, Parameter, shaders
 from .mapping import like, map
 from .module import Module
+from .report import Report
 from .stream import Stream
 from .verdict import Blame, Class, Executed, Verdict
 

@@ -226,6 +226,16 @@ class Judge:
     def _run(
         self, name: bytes, path: bytes | None, code: bytes | None, language: int, /
     ) -> tuple[Any, ...]: ...
+    def _repeat(
+        self,
+        name: bytes,
+        path: bytes | None,
+        code: bytes | None,
+        language: int,
+        judgement: bytes,
+        runs: bool,
+        /,
+    ) -> tuple[list[Any], list[Any], list[Any]]: ...
     def _seeds(self) -> tuple[int, ...]: ...
     def cancel(self) -> None: ...
     def close(self) -> None: ...

@@ -33,7 +33,7 @@ from .verdict import Blame, Class, Executed, Verdict
 
 if TYPE_CHECKING:
     from .event import Event
-    from .judging import Judgement
+    from .judgement import Judgement
 
 
 class Error(Exception):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Union, cast
 
 from . import _native, references
-from ._status import Status
-from .errors import InvalidArgument, InvalidType, NotCorrect
+from .errors import InvalidArgument, InvalidType
+from .judgement import Judgement, to_judgement
+from .repeating import Repeat, settled
+from .report import Report
 from .scope import Scoped
 from .source import LANGUAGES
-from .verdict import Blame
 
 Task = Union[Mapping[str, Any], str, os.PathLike[str]]
 """A task as docs/judge.md describes it: a mapping, or the path of a task file."""
@@ -22,272 +22,6 @@ Source = Union[str, bytes, os.PathLike[str]]
 """A kernel. A text with a line end in it is source code, another text and a path-like object name
 a file, and bytes are what is in a file: SPIR-V or source code.
 """
-
-_BLAME = (Blame.NONE, Blame.SUSPECTED, Blame.CERTAIN)
-_WRONG = 1  # bh_judge_verdict
-_NO_ULP = 2**64 - 1
-_WIDTH = 79
-_FIXED = "same inputs in each run: a kernel that only stores the results is CORRECT, too"
-
-
-@dataclass(frozen=True)
-class Wrong:
-    """The first wrong element of an output."""
-
-    output: str
-    """The binding, as the task names it."""
-    index: tuple[int, ...]
-    expected: str
-    """A text, so that no digit is lost; `float(expected)` is the same number."""
-    got: str
-    ulp: int | None
-    """How many numbers of the type lie between both; None: one of them is NaN."""
-    count: int
-    """How many elements are wrong."""
-    elements: int
-    """How many the output has."""
-
-
-@dataclass(frozen=True)
-class Largest:
-    """The largest errors of an output that is right."""
-
-    output: str
-    """The binding, as the task names it."""
-    absolute: float
-    relative: float
-    """Relative to what was expected, where that is not 0."""
-    ulp: int
-    """How many numbers of the type lie between both."""
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Times of one size: candidate and reference took turns (docs/judge.md)."""
-
-    size: str
-    """Such as 'n=64, m=3'."""
-    runs: int
-    """Timed runs of each."""
-    seconds: float
-    """The median of the candidate."""
-    reference: float
-    """The median of the reference, in seconds."""
-    ratio: float | None
-    """The first over the second, from groups of runs; None: not known, because the device did not
-    keep its pace or was too busy, or the claims exceeded a bound: then nothing confirms the
-    times."""
-    low: float
-    """The ratio is between `low` and `high` with 95 %."""
-    high: float
-    noise: float
-    """Relative, of the reference's median: 0.005 is 0.5 %."""
-    drift: float
-    """Relative, of the reference's median, between the halves of the runs."""
-    host: float | None
-    """Seconds of a run by the host's clock, in warm batches; with `one_processor` by the processor
-    time of its worker; None: too short to be seen."""
-    guard_ratio: float | None
-    """How many times as long it takes with the guard; None: not measured."""
-    device: bool
-    """Whether the times are the device's; False: the host's, of batches."""
-    cold: bool
-    """Whether caches were flushed before each run."""
-    noisy: bool
-    """Whether the noise stayed above 0.5 %."""
-    one_processor: bool
-    """Whether all runs were on one processor, because the driver runs kernels on processors."""
-
-    def __str__(self) -> str:
-        ratio = (
-            "unknown"
-            if self.ratio is None
-            else f"{self.ratio:.3f} ({self.low:.3f} to {self.high:.3f})"
-        )
-        return (
-            f"{self.size}: {1e6 * self.seconds:.3f} us, reference {1e6 * self.reference:.3f} us, "
-            f"ratio {ratio}{', noisy' if self.noisy else ''}"
-        )
-
-
-def _to_timing(fields: tuple[Any, ...]) -> Timing:
-    size, runs, median, reference, ratio, low, high, noise, drift, host, guard, flags = fields
-    return Timing(
-        size,
-        runs,
-        median / 1e9,
-        reference / 1e9,
-        ratio or None,
-        low,
-        high,
-        noise,
-        drift,
-        host / 1e9 if host else None,
-        guard or None,
-        *flags,
-    )
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What one candidate was judged to be."""
-
-    name: str
-    verdict: str
-    """'CORRECT', 'WRONG', 'STRAY_WRITE', 'STRAY_READ', 'TIMING_FORGED', 'SLOWER', or the name of the status with
-    which it failed.
-    """
-    status: Status
-    """Why it did not run to its end; OK: it did."""
-    message: str
-    """What went wrong, in one line; '' if nothing did."""
-    blame: Blame
-    """How certain it is that the kernel is the cause, if it failed."""
-    runs: int
-    """How many of its runs ended well, right or wrong."""
-    deterministic: bool | None
-    """Whether two runs with the same inputs left the same bytes; None: it is not correct."""
-    size: str | None
-    """The size of the run that ended it, such as 'n=64, m=3'; None: none did."""
-    seed: int | None
-    """The seed of that run."""
-    hidden: bool
-    """Whether that seed is a hidden one."""
-    wrong: Wrong | None
-    """Where its output is wrong; None: it is not WRONG."""
-    timings: tuple[Timing, ...] = ()
-    """Of each size, if it was timed (`time=True`)."""
-    errors: tuple[Largest, ...] = ()
-    """Of each output, if it is right."""
-    fill: str = ""
-    """How the inputs of the run that ended it were made, such as 'sorted' (docs/judge.md)."""
-
-    @property
-    def correct(self) -> bool:
-        """Whether every output of every run was right."""
-        return self.verdict == "CORRECT"
-
-    def check(self) -> None:
-        """Raise `NotCorrect`, unless it is correct."""
-        if not self.correct:
-            error = NotCorrect(str(self), status=self.status)
-            error.judgement = self
-            raise error
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.verdict}" + (f": {self.message}" if self.message else "")
-
-
-def _to_judgement(name: str, fields: tuple[Any, ...]) -> Judgement:
-    judged, status, verdict, message, blame, deterministic, located, hidden = fields[:8]
-    runs, seed, size, output, index, expected, got, ulp, count, elements, times = fields[8:19]
-    errors, fill = fields[19:]
-    steps = None if ulp == _NO_ULP else ulp
-    return Judgement(
-        name=name,
-        verdict=verdict,
-        status=Status(status),
-        message=message,
-        blame=_BLAME[blame],
-        runs=runs,
-        deterministic=deterministic if verdict == "CORRECT" else None,
-        size=size if located else None,
-        seed=seed if located else None,
-        hidden=hidden,
-        wrong=Wrong(output, index, expected, got, steps, count, elements)
-        if judged == _WRONG
-        else None,
-        timings=tuple(_to_timing(one) for one in times),
-        errors=tuple(Largest(*one) for one in errors),
-        fill=fill,
-    )
-
-
-@dataclass(frozen=True)
-class Report:
-    """The judgements of several candidates, in the order in which these were given.
-
-    `print(report)` shows them all. A judgement is found by its number or by the candidate's name.
-
-    >>> report = bh.judge(task, {"right": SQUARE, "wrong": SQUARE.replace("*", "+")}, seed=42)
-    >>> report
-    <Report of 'square': 1 correct of 2>
-    >>> report["wrong"].wrong.index
-    (0,)
-    >>> [one.name for one in report if one.correct]
-    ['right']
-    """
-
-    task: str
-    """The name of the task; '': it has none."""
-    seeds: tuple[int, ...]
-    """The hidden seeds: `judge(..., seed=seeds)` repeats the judging."""
-    judgements: tuple[Judgement, ...]
-    fixed_inputs: bool = False
-    """Whether each run of a size had the same inputs: a kernel that only stores the results is
-    CORRECT, too (docs/judge.md)."""
-    weak: tuple[str, ...] = ()
-    """The outputs that a kernel which computes nothing has right, a line for each (docs/judge.md)."""
-
-    @property
-    def correct(self) -> tuple[Judgement, ...]:
-        """The judgements of the candidates that are correct."""
-        return tuple(one for one in self.judgements if one.correct)
-
-    @property
-    def ok(self) -> bool:
-        """Whether all are correct."""
-        return len(self.correct) == len(self.judgements)
-
-    def check(self) -> None:
-        """Raise `NotCorrect` for the first candidate that is not correct."""
-        for one in self:
-            one.check()
-
-    def __len__(self) -> int:
-        return len(self.judgements)
-
-    def __iter__(self) -> Iterator[Judgement]:
-        return iter(self.judgements)
-
-    def __getitem__(self, key: int | str) -> Judgement:
-        if isinstance(key, str):
-            for one in self.judgements:
-                if one.name == key:
-                    return one
-            raise KeyError(key)
-        return self.judgements[key]
-
-    def __repr__(self) -> str:
-        of = f" of {self.task!r}" if self.task else ""
-        return f"<Report{of}: {len(self.correct)} correct of {len(self)}>"
-
-    def __str__(self) -> str:
-        names = max((len(one.name) for one in self), default=0)
-        verdicts = max((len(one.verdict) for one in self), default=0)
-        title = f" {self.task or 'judging'}: {_count(len(self), 'candidate')} "
-        lines = [title.center(_WIDTH, "=")]
-        for one in self:
-            runs = _count(one.runs, "run") + (
-                ", not deterministic" if one.deterministic is False else ""
-            )
-            lines.append(f"{one.name:{names}}  {one.verdict:{verdicts}}  {runs}")
-            lines += [f"    {timing}" for timing in one.timings]
-        for one in self:
-            if not one.correct:
-                lines += [f" {one.name} ".center(_WIDTH, "-"), one.message or one.verdict]
-        if self.fixed_inputs:
-            lines += ["-" * _WIDTH, _FIXED]
-        lines += [f"weak task: {one}" for one in self.weak]
-        wrong = len(self) - len(self.correct)
-        seeds = ", ".join(map(str, self.seeds))
-        end = f" {len(self.correct)} correct" + (f", {wrong} not" if wrong else "")
-        end += f"; hidden seed{'s' if len(self.seeds) > 1 else ''} {seeds} "
-        return "\n".join([*lines, end.center(_WIDTH, "=")])
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 # -- what is given ---------------------------------------------------------------------------------
@@ -381,7 +115,7 @@ class Judge(_native.Judge, Scoped):
     candidate-2: WRONG: Y[0] is 4.5, expected 2.25, 8388608 ULP; 64 of 64 are wrong (n=64, seed 1)
     """
 
-    __slots__ = ("__weakref__", "_number")
+    __slots__ = ("__weakref__", "_number", "_settled", "_drawn")
 
     def __init__(
         self,
@@ -412,11 +146,14 @@ class Judge(_native.Judge, Scoped):
             "timed_runs": timed_runs,
             "slower_than": slower_than,
         }
+        options = _to_options(task, device, folder, times)
+        self._settled = settled(options)
+        self._reference = None if reference is None else references.of(reference)
         try:
             super().__init__(
-                _to_options(task, device, folder, times),
+                options,
                 _to_seeds(seed),
-                None if reference is None else references.of(reference),
+                self._reference,
                 _to_baseline(baseline),
             )
         except InvalidArgument as error:
@@ -425,6 +162,7 @@ class Judge(_native.Judge, Scoped):
             # A mapping has no lines.
             message = re.sub(r"^task:\d+: ", "task: ", str(error))
             raise InvalidArgument(message, status=error.status) from None
+        self._drawn = self._seeds()
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -445,8 +183,11 @@ class Judge(_native.Judge, Scoped):
         if language not in LANGUAGES:
             raise InvalidArgument(f"judge: language: {language!r}: it is 'spirv', 'glsl' or 'hlsl'")
         path, code = _to_code(candidate, name)
-        given = os.fsencode(name).replace(b"\0", b"?")
-        return _to_judgement(name, self._run(given, path, code, LANGUAGES[language]))
+        given = (os.fsencode(name).replace(b"\0", b"?"), path, code, LANGUAGES[language])
+        told = self._run(*given)
+        if path is not None:
+            given = (given[0], os.path.abspath(path), code, given[3])
+        return to_judgement(name, told, Repeat(self, self._settled, self._drawn, given, self._reference))
 
     def _leave(self) -> None:
         self.close()

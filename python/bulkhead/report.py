@@ -1,0 +1,103 @@
+"""Reports: the judgements of several candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .judgement import Judgement
+
+_WIDTH = 79
+_FIXED = "same inputs in each run: a kernel that only stores the results is CORRECT, too"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The judgements of several candidates, in the order in which these were given.
+
+    `print(report)` shows them all. A judgement is found by its number or by the candidate's name.
+
+    >>> report = bh.judge(task, {"right": SQUARE, "wrong": SQUARE.replace("*", "+")}, seed=42)
+    >>> report
+    <Report of 'square': 1 correct of 2>
+    >>> report["wrong"].wrong.index
+    (0,)
+    >>> [one.name for one in report if one.correct]
+    ['right']
+    """
+
+    task: str
+    """The name of the task; '': it has none."""
+    seeds: tuple[int, ...]
+    """The hidden seeds: `judge(..., seed=seeds)` repeats the judging."""
+    judgements: tuple[Judgement, ...]
+    fixed_inputs: bool = False
+    """Whether each run of a size had the same inputs: a kernel that only stores the results is
+    CORRECT, too (docs/judge.md)."""
+    weak: tuple[str, ...] = ()
+    """The outputs that a kernel which computes nothing has right, a line for each (docs/judge.md)."""
+
+    @property
+    def correct(self) -> tuple[Judgement, ...]:
+        """The judgements of the candidates that are correct."""
+        return tuple(one for one in self.judgements if one.correct)
+
+    @property
+    def failures(self) -> tuple[Judgement, ...]:
+        """The judgements of the others."""
+        return tuple(one for one in self.judgements if not one.correct)
+
+    @property
+    def ok(self) -> bool:
+        """Whether all are correct."""
+        return len(self.correct) == len(self.judgements)
+
+    def check(self) -> None:
+        """Raise `NotCorrect` for the first candidate that is not correct."""
+        for one in self:
+            one.check()
+
+    def __len__(self) -> int:
+        return len(self.judgements)
+
+    def __iter__(self) -> Iterator[Judgement]:
+        return iter(self.judgements)
+
+    def __getitem__(self, key: int | str) -> Judgement:
+        if isinstance(key, str):
+            for one in self.judgements:
+                if one.name == key:
+                    return one
+            raise KeyError(key)
+        return self.judgements[key]
+
+    def __repr__(self) -> str:
+        of = f" of {self.task!r}" if self.task else ""
+        return f"<Report{of}: {len(self.correct)} correct of {len(self)}>"
+
+    def __str__(self) -> str:
+        names = max((len(one.name) for one in self), default=0)
+        verdicts = max((len(one.verdict) for one in self), default=0)
+        title = f" {self.task or 'judging'}: {_count(len(self), 'candidate')} "
+        lines = [title.center(_WIDTH, "=")]
+        for one in self:
+            runs = _count(one.runs, "run") + (
+                ", not deterministic" if one.deterministic is False else ""
+            )
+            lines.append(f"{one.name:{names}}  {one.verdict:{verdicts}}  {runs}")
+            lines += [f"    {timing}" for timing in one.timings]
+        for one in self:
+            if not one.correct:
+                lines += [f" {one.name} ".center(_WIDTH, "-"), one.message or one.verdict]
+        if self.fixed_inputs:
+            lines += ["-" * _WIDTH, _FIXED]
+        lines += [f"weak task: {one}" for one in self.weak]
+        wrong = len(self) - len(self.correct)
+        seeds = ", ".join(map(str, self.seeds))
+        end = f" {len(self.correct)} correct" + (f", {wrong} not" if wrong else "")
+        end += f"; hidden seed{'s' if len(self.seeds) > 1 else ''} {seeds} "
+        return "\n".join([*lines, end.center(_WIDTH, "=")])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
