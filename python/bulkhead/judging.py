@@ -115,7 +115,7 @@ class Judge(_native.Judge, Scoped):
     candidate-2: WRONG: Y[0] is 4.5, expected 2.25, 8388608 ULP; 64 of 64 are wrong (n=64, seed 1)
     """
 
-    __slots__ = ("__weakref__", "_number", "_settled", "_drawn")
+    __slots__ = ("__weakref__", "_number", "_settled", "_drawn", "_reference")
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class Judge(_native.Judge, Scoped):
         """
         self._number += 1
         name = _name(candidate, self._number) if name is None else name
-        if language not in LANGUAGES:
+        if language == "cuda" or language not in LANGUAGES:
             raise InvalidArgument(f"judge: language: {language!r}: it is 'spirv', 'glsl' or 'hlsl'")
         path, code = _to_code(candidate, name)
         given = (os.fsencode(name).replace(b"\0", b"?"), path, code, LANGUAGES[language])

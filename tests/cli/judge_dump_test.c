@@ -39,17 +39,17 @@ size_t __wrap_bh_judge_arrays_count(const bh_judge_arrays *arrays, bh_judge_part
 }
 
 bh_status __wrap_bh_judge_arrays_get(const bh_judge_arrays *arrays, bh_judge_part part,
-                                     size_t index, bh_judge_array *out_array, bh_detail *detail);
+                                     size_t index, bh_judge_view *out_view, bh_detail *detail);
 bh_status __wrap_bh_judge_arrays_get(const bh_judge_arrays *arrays, bh_judge_part part,
-                                     size_t index, bh_judge_array *out_array, bh_detail *detail) {
+                                     size_t index, bh_judge_view *out_view, bh_detail *detail) {
     (void)arrays, (void)part, (void)detail;
-    *out_array = (bh_judge_array){.struct_size = sizeof *out_array,
-                                  .name = names[index],
-                                  .dtype = BH_DTYPE_F32,
-                                  .rank = 1,
-                                  .shape = {3},
-                                  .data = elements,
-                                  .size = sizeof elements};
+    *out_view = (bh_judge_view){.struct_size = sizeof *out_view,
+                                .name = names[index],
+                                .dtype = BH_DTYPE_F32,
+                                .rank = 1,
+                                .shape = {3},
+                                .data = elements,
+                                .size = sizeof elements};
     return BH_OK;
 }
 
