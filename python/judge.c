@@ -10,9 +10,12 @@ struct judge {
     PyObject base;
     bh_judge *judge; /* NULL: __init__ has failed */
     struct bhi_py_handle handle;
-    PyObject *reference;  /* computes what is expected; NULL: the task says what does */
-    unsigned long thread; /* that calls |reference| now; 0: none */
+    PyObject *reference; /* computes what is expected; NULL: the task says what does */
+    PyObject *check;     /* says whether outputs are right; NULL: there is none for it */
 };
+
+/* Whose function this thread runs. */
+static _Thread_local struct judge *inside;
 
 /* Whoever leaves last, after close(), destroys it. */
 static void leave(struct judge *self) {
@@ -24,8 +27,8 @@ static void leave(struct judge *self) {
 }
 
 static bool enter(struct judge *self) {
-    if (self->thread && self->thread == PyThread_get_thread_ident()) {
-        return bhi_py_refuse(BH_IN_CALLBACK, "the judge waits for its reference, which is running");
+    if (inside == self) {
+        return bhi_py_refuse(BH_IN_CALLBACK, "the judge waits for the function that calls it");
     }
     if (self->judge && bhi_py_enter(&self->handle)) {
         return true;
@@ -51,6 +54,7 @@ static void destroy(struct judge *self) {
 static void judge_dealloc(PyObject *object) {
     destroy((struct judge *)object);
     Py_XDECREF(((struct judge *)object)->reference);
+    Py_XDECREF(((struct judge *)object)->check);
     bhi_py_free(object);
 }
 
@@ -102,6 +106,7 @@ static PyObject *judge_seeds(PyObject *object, PyObject *unused) {
  */
 
 static bh_status refer(const bh_judge_case *one, bh_detail *detail, void *unused);
+static bh_status check(const bh_judge_case *one, char message[BH_JUDGE_MESSAGE], void *unused);
 
 /* (name, path or None, code or None). Texts are bytes. */
 static bool take_baseline(PyObject *tuple, bh_judge_candidate *out) {
@@ -118,7 +123,7 @@ static bool take_baseline(PyObject *tuple, bh_judge_candidate *out) {
     return true;
 }
 
-/* (options, seeds, reference or None, baseline or None) */
+/* (options, seeds, reference or None, check or None, baseline or None) */
 static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
     static const struct bhi_py_field fields[] = {
         {"task_path", offsetof(bh_judge_options, task_path), BHI_PY_TEXT},
@@ -134,7 +139,7 @@ static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
         {"strict", offsetof(bh_judge_options, strict), BHI_PY_BOOL},
     };
     struct judge *self = (struct judge *)object;
-    PyObject *values, *seeds, *reference, *given;
+    PyObject *values, *seeds, *reference, *checks, *given;
     bh_judge_candidate baseline;
     bh_judge_options options = {.struct_size = sizeof options};
     bh_detail detail;
@@ -145,8 +150,8 @@ static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
         PyErr_SetString(PyExc_RuntimeError, "Judge: __init__ was called before");
         return -1;
     }
-    if (!PyArg_ParseTuple(args, "O!O!OO:Judge", &PyDict_Type, &values, &PyList_Type, &seeds,
-                          &reference, &given) ||
+    if (!PyArg_ParseTuple(args, "O!O!OOO:Judge", &PyDict_Type, &values, &PyList_Type, &seeds,
+                          &reference, &checks, &given) ||
         (given != Py_None && !take_baseline(given, &baseline)) ||
         !bhi_py_set_fields(&options, fields, BHI_PY_COUNT(fields), values, "judge") ||
         !take_seeds(seeds, &numbers, &options.seed_count)) {
@@ -158,6 +163,10 @@ static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
     if (reference != Py_None) {
         self->reference = Py_NewRef(reference);
         options.reference = refer;
+    }
+    if (checks != Py_None) {
+        self->check = Py_NewRef(checks);
+        options.check = check;
     }
     Py_BEGIN_ALLOW_THREADS
     status = bh_judge_create(&options, &self->judge, &detail);
@@ -179,7 +188,8 @@ struct call {
     bh_judge_candidate candidate; /* {0}: only prepare */
     bh_judgement judgement;
     struct judge *owner;
-    const bh_judge_case *one;        /* for which the reference is called */
+    const bh_judge_case *one;        /* for which the reference or the check is called */
+    char *message;                   /* of the check; NULL: it is the reference */
     PyObject *raised;                /* what it has raised; owned */
     bool repeats;                    /* |judgement| is given */
     bh_judge_arrays *arrays;         /* of the run that it names; owned */
@@ -202,28 +212,56 @@ static PyObject *take_exception(void) {
     return value;
 }
 
+/* Takes what the function has returned. */
+static bool take_answer(const struct call *call, PyObject *answer) {
+    Py_ssize_t size;
+    const char *text;
+    if (!call->message) {
+        return bhi_py_case_take(call->one, answer);
+    }
+    if (answer == Py_None) {
+        return true;
+    }
+    if (!(text = PyUnicode_AsUTF8AndSize(answer, &size))) {
+        return false;
+    }
+    PyOS_snprintf(call->message, BH_JUDGE_MESSAGE, "%s", *text ? text : "it is wrong");
+    return true;
+}
+
 /* With the interpreter's lock. */
-static void call_reference(struct bhi_py_task *task) {
+static void call_function(struct bhi_py_task *task) {
     struct call *call = (struct call *)task;
-    struct judge *self = call->owner;
-    self->thread = PyThread_get_thread_ident();
+    struct judge *self = call->owner, *const outer = inside;
+    inside = self;
     PyObject *told = bhi_py_case_tell(call->one);
-    PyObject *outputs = told ? PyObject_CallObject(self->reference, told) : NULL;
-    if (!outputs || !bhi_py_case_take(call->one, outputs)) {
+    PyObject *answer =
+        told ? PyObject_CallObject(call->message ? self->check : self->reference, told) : NULL;
+    if (!answer || !take_answer(call, answer)) {
         call->raised = take_exception();
     }
-    Py_XDECREF(outputs);
+    Py_XDECREF(answer);
     Py_XDECREF(told);
-    self->thread = 0;
+    inside = outer;
+}
+
+static bh_status ask(const bh_judge_case *one, char *message) {
+    struct call *call = running;
+    call->one = one;
+    call->message = message;
+    const bool asked = !call->raised && bhi_py_task_ask(&call->task, call_function);
+    return asked && !call->raised ? BH_OK : BH_INVALID_ARGUMENT;
 }
 
 static bh_status refer(const bh_judge_case *one, bh_detail *detail, void *unused) {
-    struct call *call = running;
     (void)detail;
     (void)unused;
-    call->one = one;
-    const bool asked = !call->raised && bhi_py_task_ask(&call->task, call_reference);
-    return asked && !call->raised ? BH_OK : BH_INVALID_ARGUMENT;
+    return ask(one, NULL);
+}
+
+static bh_status check(const bh_judge_case *one, char message[BH_JUDGE_MESSAGE], void *unused) {
+    (void)unused;
+    return ask(one, message);
 }
 
 static bh_status run_call(struct bhi_py_task *task) {
@@ -288,20 +326,21 @@ static struct call *make_call(struct judge *self, const bh_judge_candidate *cand
         call->judgement = *judgement;
     }
     const bool good = bhi_py_task_run(&call->task, BHI_PY_BLOCKS);
-    if (!good && (!call->task.failed || ends_all(call->raised))) { /* it uses what the caller has */
+    if ((!good && !call->task.failed) || ends_all(call->raised)) { /* it uses what the caller has */
         Py_BEGIN_ALLOW_THREADS
         bh_judge_cancel(self->judge);
         bhi_py_task_join(&call->task);
         Py_END_ALLOW_THREADS
     }
     leave(self);
-    if (!good && call->raised) {
-        raise_from(call->raised);
+    PyObject *raised = call->raised;
+    if (raised) { /* maybe in a look that was not needed */
+        raise_from(raised);
     }
-    if (!good) {
+    if (!good || raised) {
         bhi_py_task_unref(&call->task);
     }
-    return good ? call : NULL;
+    return good && !raised ? call : NULL;
 }
 
 static PyObject *judge_prepare(PyObject *object, PyObject *unused) {

@@ -3,14 +3,17 @@
 
 #include <string.h>
 
-/* Copies: a function may keep what it was given. */
+/* A function may keep what it was given. */
+static PyObject *copy(const void *bytes, uint64_t size) {
+    return bytes ? PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size) : Py_NewRef(Py_None);
+}
+
 static PyObject *tell_array(const bh_judge_array *array) {
-    PyObject *before = array->before
-                           ? PyBytes_FromStringAndSize(array->before, (Py_ssize_t)array->bytes)
-                           : Py_NewRef(Py_None);
-    return Py_BuildValue("(NiNNO)", bhi_py_text(array->name), (int)array->dtype,
-                         bhi_py_numbers(array->shape, array->rank), before,
-                         array->after ? Py_True : Py_False);
+    PyObject *after = array->expected ? copy(array->after, array->bytes) : Py_NewRef(Py_None);
+    return Py_BuildValue("(NiNNONN)", bhi_py_text(array->name), (int)array->dtype,
+                         bhi_py_numbers(array->shape, array->rank),
+                         copy(array->before, array->bytes), array->after ? Py_True : Py_False,
+                         after, copy(array->expected, array->bytes));
 }
 
 static PyObject *tell_numbers(const bh_judge_number *numbers, uint32_t count) {

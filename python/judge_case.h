@@ -6,8 +6,9 @@
 
 #include <bulkhead/judge.h>
 
-/* (arrays, sizes, pushes, text), where an array is (name, bh_dtype, shape, bytes or None: an output,
- * is it to be computed), and a number (name, text). NULL: an exception is set. */
+/* (arrays, sizes, pushes, text), where an array is (name, bh_dtype, shape, bytes or None: an output, is
+ * it an output, to a check what it holds after the run, and what is expected), and a number (name,
+ * text). NULL: an exception is set. */
 PyObject *bhi_py_case_tell(const bh_judge_case *one);
 /* Takes a list of bytes, one for each array that is to be computed. Returns false with an exception
  * set. */

@@ -71,10 +71,13 @@ typedef struct bh_judge_options {
                                      compared with in place of the reference, which then needs to
                                      be none that takes time; NULL (default): the reference. Needs
                                      |timed|. It is judged like a candidate, and must be CORRECT */
+    bh_judge_check check; /* compares the outputs that the task compares by "check"; NULL (default):
+                             there are none */
+    void *check_user;     /* passed to |check| */
 } bh_judge_options;
 
 /* Reads and checks a task. Starts nothing: files that the task names are not opened yet. Nothing of
- * |options| needs to outlive the call, except for |log_user| and |reference_user|. Blocks while the
+ * |options| needs to outlive the call, except for what is passed to callbacks. Blocks while the
  * file is read. The caller ends the judge with bh_judge_destroy. Returns BH_OK, or
  *   BH_INVALID_ARGUMENT  the task is wrong, or a field is. The detail begins with file and line
  *                        ("task" for a text) and names the field of the task
@@ -124,7 +127,8 @@ typedef struct bh_judge_candidate {
  * judgements: FAILED with that status. Otherwise *out_judgement is zero, nothing is known about the
  * candidate, and the status is one of bh_judge_prepare, or
  *   BH_INVALID_ARGUMENT  a field of |candidate| is wrong, or, without that, the task's reference
- *   BH_CANCELLED         bh_judge_cancel was called */
+ *   BH_CANCELLED         bh_judge_cancel was called
+ *   a status with which bh_judge_options.check failed, or in timed runs the reference's callback */
 BH_API BH_MUST_USE bh_status bh_judge_run(bh_judge *judge, const bh_judge_candidate *candidate,
                                           bh_judgement *out_judgement, bh_detail *detail);
 

@@ -23,6 +23,7 @@ typedef struct bh_judge_array {
     uint64_t bytes;        /* of all of them */
     const void *before;    /* what it holds before the run; NULL: the task's "out" */
     void *after;           /* what it holds after the run; NULL: the task's "in" */
+    const void *expected;  /* to a check: what the reference has computed; otherwise NULL */
     uint64_t reserved[2];  /* 0 */
 } bh_judge_array;
 
@@ -58,6 +59,20 @@ typedef struct bh_judge_case {
  * Returns BH_OK, or the status with which it fails: then the call of the judge fails, and
  * |detail->message|, if it writes one, is part of the message. */
 typedef bh_status (*bh_judge_reference)(const bh_judge_case *one, bh_detail *detail, void *user);
+
+/* The size of a check's message. */
+#define BH_JUDGE_MESSAGE 320
+
+/* A check: says whether what a candidate has left in |after| of the arrays is right, for the
+ * outputs that the task compares by "check". If not, it writes one line to |message|, which is
+ * empty before the call, and becomes the message of a WRONG candidate. It is trusted as a reference
+ * is, and has the same limits; with bh_judge_options.parallel above 1 several threads may call it
+ * at once. It must not change what it gets. It is called for each run that is compared.
+ *
+ * Returns BH_OK, right or wrong, or the status with which it fails: then nothing is known of the
+ * candidate, and bh_judge_run returns that status with |message|. */
+typedef bh_status (*bh_judge_check)(const bh_judge_case *one, char message[BH_JUDGE_MESSAGE],
+                                    void *user);
 
 #ifdef __cplusplus
 }

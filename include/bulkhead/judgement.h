@@ -94,12 +94,13 @@ typedef struct bh_judgement {
     bool hidden;         /* |seed| is a hidden one */
     uint64_t seed;       /* of that run */
     uint64_t runs;       /* that ended well, right or wrong */
-    uint64_t wrong;      /* WRONG: how many elements are */
+    uint64_t wrong;      /* WRONG: how many elements are; by a norm or a check: all */
     uint64_t elements;   /* WRONG: of the output */
     uint64_t ulp;        /* WRONG: steps of the type between both; UINT64_MAX: one of them is NaN */
-    uint32_t rank;       /* WRONG: of the output */
+    uint32_t rank;       /* WRONG: of the output; by a check 0, and no element is named */
     uint32_t size_index; /* of that run: counts the task's sizes, check_sizes, hidden ones */
-    uint64_t index[BH_JUDGE_RANK]; /* WRONG: of the first wrong element */
+    uint64_t index[BH_JUDGE_RANK]; /* WRONG: of the first wrong element; in any order, of the least;
+                                      by a norm, of the worst */
     char output[64];               /* WRONG, STRAY_WRITE, STRAY_READ: the binding, as the task
                                       names it */
     char expected[64];             /* WRONG: so that reading the text gives the same number */

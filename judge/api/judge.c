@@ -167,26 +167,6 @@ static bh_status take_seeds(bh_judge *judge, const bh_judge_options *options, bh
                : BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
 }
 
-/* Is there one reference, and one that times can be compared with? */
-static bh_status check_reference(const bh_judge *judge, bh_detail *detail) {
-    const enum bhi_task_reference kind = judge->task.reference;
-    if (kind == BHI_REFERENCE_CALLBACK && !judge->court.callback) {
-        return BHI_FAIL(detail, "", BH_REASON_TASK, judge->place, .status = BH_INVALID_ARGUMENT,
-                        .text = BHI_SAY("%.300s: there is no \"reference\": nothing says which "
-                                        "result is right",
-                                        judge->place));
-    }
-    if (kind != BHI_REFERENCE_CALLBACK && judge->court.callback) {
-        return refuse(detail, "options.reference", "excludes the \"reference\" that the task has");
-    }
-    const bool takes_time = kind == BHI_REFERENCE_KERNEL || kind == BHI_REFERENCE_EVAL;
-    return judge->options.timed && !judge->options.baseline && !takes_time
-               ? refuse(detail, "options.timed",
-                        "needs a reference that takes time: a kernel or an expression, not files "
-                        "or a callback; or a baseline")
-               : BH_OK;
-}
-
 static bh_status read_task(bh_judge *judge, const bh_judge_options *options, const char *path,
                            bh_detail *detail) {
     struct bhi_complaint complaint;
@@ -201,9 +181,7 @@ static bh_status read_task(bh_judge *judge, const bh_judge_options *options, con
                         .status = error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT, .sys_errno = error,
                         .text = complaint.text);
     }
-    judge->court.callback = options->reference;
-    judge->court.callback_user = options->reference_user;
-    return check_reference(judge, detail);
+    return bhi_judge_functions_take(judge, options, detail);
 }
 
 static bh_status take_file(const bh_judge_candidate *given, const char *call,

@@ -61,6 +61,13 @@ bh_status bhi_judge_serve(bh_judge *judge, const char *call, unsigned steps,
  * Returns false if memory ran out. */
 bool bhi_judge_seed(bh_judge *judge, const uint64_t *seeds, size_t count);
 
+/* -- functions.c ----------------------------------------------------------------------------- */
+
+/* Takes the functions that the options have. Refuses those that the task, which has been read, does not want,
+ * and a task that wants others. */
+bh_status bhi_judge_functions_take(bh_judge *judge, const bh_judge_options *options,
+                                   bh_detail *detail);
+
 /* -- baseline.c ------------------------------------------------------------------------------ */
 
 /* Makes a copy of |file| the judge's baseline; takes over its code. Returns false if memory ran out. */

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "judge/check/case.h"
 #include "judge/check/launch.h"
 #include "judge/check/trial.h"
 #include "judge/data/draw.h"
 #include "judge/data/error.h"
+#include "judge/data/whole.h"
 
 /* How often a candidate is tried whose worker may have ended because of others. */
 enum { ATTEMPTS = 3 };
@@ -72,9 +74,24 @@ static bool find_stray(const struct bhi_task *task, const struct bhi_trial *tria
     return true;
 }
 
+/* Where the element of a sorted output was before; the first of several. */
+static uint64_t find_unsorted(const struct bhi_trial_array *array, const void *sorted,
+                              uint64_t index, const void *output) {
+    const uint64_t size = array->form.bytes / array->count;
+    const uint8_t *const wanted = (const uint8_t *)sorted + index * size;
+    for (uint64_t i = 0; i < array->count; i++) {
+        if (!memcmp((const uint8_t *)output + i * size, wanted, size)) {
+            return i;
+        }
+    }
+    (void)bhi_find_nan(array->form.dtype, array->count, output, &index); /* these became alike */
+    return index;
+}
+
 static void tell_wrong(const struct bhi_task *task, const struct bhi_trial *trial, uint32_t index,
                        const struct bhi_difference *difference, bh_judgement *out) {
     char where[BHI_POSITION_TEXT], run[BHI_TRIAL_TEXT], steps[48] = "";
+    const enum bhi_comparison by = task->arrays[index].tolerance.by;
     const struct bhi_trial_array *array = &trial->arrays[index];
     const char *place = task->arrays[index].place;
     out->verdict = BH_JUDGE_WRONG;
@@ -86,23 +103,61 @@ static void tell_wrong(const struct bhi_task *task, const struct bhi_trial *tria
     snprintf(out->output, sizeof out->output, "%s", place);
     snprintf(out->expected, sizeof out->expected, "%s", difference->expected);
     snprintf(out->got, sizeof out->got, "%s", difference->got);
+    (void)bhi_position_text(place, &array->form, difference->index, where);
+    if (by == BHI_BY_MULTISET) {
+        bhi_format(out->message, sizeof out->message,
+                   "%s is %s, which is not expected, and %s is missing; %" PRIu64 " of %" PRIu64
+                   " are wrong (%s)",
+                   where, difference->got, difference->expected, difference->wrong, array->count,
+                   bhi_trial_text(task, trial, run));
+        return;
+    }
+    if (by == BHI_BY_NORM) {
+        bhi_format(out->message, sizeof out->message,
+                   "the relative error of %.60s is %.3g, over %.3g; %s is %s, expected %s (%s)",
+                   place, difference->error, task->arrays[index].tolerance.relative, where,
+                   difference->got, difference->expected, bhi_trial_text(task, trial, run));
+        return;
+    }
     if (difference->ulp != UINT64_MAX) {
         snprintf(steps, sizeof steps, ", %" PRIu64 " ULP", difference->ulp);
     }
     bhi_format(out->message, sizeof out->message,
-               "%s is %s, expected %s%s; %" PRIu64 " of %" PRIu64 " are wrong (%s)",
-               bhi_position_text(place, &array->form, difference->index, where), difference->got,
-               difference->expected, steps, difference->wrong, array->count,
+               "%s is %s, expected %s%s; %" PRIu64 " of %" PRIu64 " are wrong (%s)", where,
+               difference->got, difference->expected, steps, difference->wrong, array->count,
                bhi_trial_text(task, trial, run));
 }
 
-static bool find_wrong(const struct bhi_task *task, const struct bhi_trial *trial,
-                       const struct bhi_launched *launched, bh_judgement *out) {
+/* What the program's check says. Its message is about all outputs that are its own. */
+static void tell_unchecked(const struct bhi_task *task, const struct bhi_trial *trial,
+                           const char *message, bh_judgement *out) {
+    char run[BHI_TRIAL_TEXT], names[96] = "";
+    out->verdict = BH_JUDGE_WRONG;
+    for (uint32_t i = task->array_count; i-- > 0;) {
+        if (task->arrays[i].tolerance.by == BHI_BY_CHECK) {
+            char others[sizeof names];
+            memcpy(others, names, sizeof others);
+            bhi_format(names, sizeof names, "%.60s%s%s", task->arrays[i].place, *others ? ", " : "",
+                       others);
+            snprintf(out->output, sizeof out->output, "%s", task->arrays[i].place);
+            out->wrong = out->elements = trial->arrays[i].count;
+        }
+    }
+    bhi_format(out->message, sizeof out->message, "%s: %.300s (%s)", names, message,
+               bhi_trial_text(task, trial, run));
+}
+
+static bool find_wrong(const struct bhi_court *court, const struct bhi_trial *trial,
+                       const struct bhi_launched *launched, bh_judgement *out,
+                       struct bhi_judge_outcome *outcome) {
+    const struct bhi_task *task = court->task;
+    char message[BH_JUDGE_MESSAGE];
     for (uint32_t i = 0; i < task->array_count; i++) {
         const struct bhi_task_array *array = &task->arrays[i];
         const struct bhi_trial_array *in = &trial->arrays[i];
         struct bhi_difference difference;
         struct bhi_tolerance tolerance = array->tolerance;
+        const void *got = bhi_launched_compared(launched, i);
         if (array->role == BHI_TASK_IN) {
             continue;
         }
@@ -117,23 +172,32 @@ static bool find_wrong(const struct bhi_task *task, const struct bhi_trial *tria
             tolerance.ulp = tolerance.ulp < UINT64_MAX / BHI_LENIENCE ? tolerance.ulp * BHI_LENIENCE
                                                                       : UINT64_MAX;
         }
-        bhi_compare(array->dtype, in->count, in->expected, launched->outputs[i], &tolerance,
-                    &difference);
+        bhi_compare_whole(array->dtype, in->count, in->expected, got, &tolerance, &difference);
         if (difference.wrong) {
+            if (got != launched->outputs[i]) {
+                difference.index = find_unsorted(in, got, difference.index, launched->outputs[i]);
+            }
             tell_wrong(task, trial, i, &difference, out);
             return true;
         }
     }
-    return false;
+    if (!bhi_case_check(court, trial, launched, message, outcome) || !*message) {
+        return outcome->called;
+    }
+    tell_unchecked(task, trial, message, out);
+    return true;
 }
 
-bool bhi_candidate_check(const struct bhi_task *task, const struct bhi_trial *trial,
+bool bhi_candidate_check(const struct bhi_court *court, const struct bhi_trial *trial,
                          const struct bhi_trial *named, const struct bhi_launched *launched,
-                         bh_judgement *out) {
-    if (!find_stray(task, trial, launched, out) && !find_wrong(task, trial, launched, out)) {
+                         bh_judgement *out, struct bhi_judge_outcome *outcome) {
+    if (!find_stray(court->task, trial, launched, out) &&
+        !find_wrong(court, trial, launched, out, outcome)) {
         return true;
     }
-    bhi_judgement_end(task, named, out->verdict, out);
+    if (!outcome->called) {
+        bhi_judgement_end(court->task, named, out->verdict, out);
+    }
     return false;
 }
 
@@ -186,7 +250,7 @@ static bool run_exact(struct judging *judging, const struct bhi_trial *trial, ui
         if (!bhi_court_launch(court, judging->stream, &program, trial, &launched, &ignored)) {
             return false;
         }
-        *out_right = bhi_candidate_check(court->task, trial, trial, &launched, &unused);
+        *out_right = bhi_candidate_check(court, trial, trial, &launched, &unused, &ignored);
         bhi_launched_free(&launched);
     }
     return true;
@@ -222,12 +286,12 @@ static void note_errors(const struct bhi_task *task, const struct bhi_trial *tri
                         const struct bhi_launched *launched, bh_judgement *out) {
     size_t count = 0;
     for (uint32_t i = 0; i < task->array_count && !bhi_trial_is_lenient(task, trial); i++) {
-        if (task->arrays[i].role == BHI_TASK_IN) {
+        if (task->arrays[i].role == BHI_TASK_IN || task->arrays[i].tolerance.by == BHI_BY_CHECK) {
             continue;
         }
         bh_judge_error *error = &out->errors[count++];
         bhi_error_raise(task->arrays[i].dtype, trial->arrays[i].count, trial->arrays[i].expected,
-                        launched->outputs[i], error);
+                        bhi_launched_compared(launched, i), error);
         snprintf(error->output, sizeof error->output, "%s", task->arrays[i].place);
         out->error_count = count;
     }
@@ -244,7 +308,10 @@ static bool run_once(struct judging *judging, const struct bhi_trial *trial, uin
         return false;
     }
     judging->out->runs++;
-    if (!bhi_candidate_check(court->task, trial, trial, launched, judging->out)) {
+    if (!bhi_candidate_check(court, trial, trial, launched, judging->out, judging->outcome)) {
+        if (judging->outcome->called) {
+            bhi_judgement_fail(court->task, trial, judging->outcome, judging->out);
+        }
         bhi_launched_free(launched);
         find_stray_read(judging, trial, launched->number);
         return false;

@@ -26,10 +26,10 @@ bool bhi_candidate_try(struct bhi_court *court, struct bhi_candidate *candidate,
 bool bhi_candidate_judge(struct bhi_court *court, struct bhi_candidate *candidate,
                          struct bhi_judge_outcome *outcome);
 /* Compares what a run left with what is expected of |trial|. If it is wrong, fills in |out|,
- * located at |named|, and returns false. */
-bool bhi_candidate_check(const struct bhi_task *task, const struct bhi_trial *trial,
+ * located at |named|, and returns false; also if the program's check failed (|outcome->called|). */
+bool bhi_candidate_check(const struct bhi_court *court, const struct bhi_trial *trial,
                          const struct bhi_trial *named, const struct bhi_launched *launched,
-                         bh_judgement *out);
+                         bh_judgement *out, struct bhi_judge_outcome *outcome);
 /* Ends a judging with |verdict|, by a run of |trial|; NULL: by none. The message is the caller's. */
 void bhi_judgement_end(const struct bhi_task *task, const struct bhi_trial *trial,
                        bh_judge_verdict verdict, bh_judgement *out);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/text.h"
+
 /* What is given, and what that borrows. */
 struct given {
     bh_judge_case one;
@@ -99,5 +101,39 @@ bool bhi_case_refer(const struct bhi_court *court, const struct bhi_trial *trial
         bhi_launched_free(out);
     }
     free(given);
+    return good && bhi_launched_sort(court->task, trial, out, outcome);
+}
+
+/* Returns false with |outcome| filled in. */
+static bool call_check(const struct bhi_court *court, const struct bhi_trial *trial,
+                       const struct bhi_launched *launched, struct given *given,
+                       char message[BH_JUDGE_MESSAGE], struct bhi_judge_outcome *outcome) {
+    struct bhi_complaint complaint;
+    char said[BH_JUDGE_MESSAGE] = "";
+    if (!give(court, trial, launched->outputs, given, &complaint)) {
+        return bhi_judge_outcome_refuse(outcome, BH_INVALID_ARGUMENT, &complaint);
+    }
+    for (size_t i = 0; i < court->task->array_count; i++) {
+        given->arrays[i].expected = trial->arrays[i].expected;
+    }
+    const bh_status status = court->check(&given->one, said, court->check_user);
+    said[sizeof said - 1] = '\0';
+    (void)bhi_text_clean(message, BH_JUDGE_MESSAGE, said);
+    return status == BH_OK || bhi_judge_outcome_fail(outcome, status, "the check fails%s%s (%s)",
+                                                     *message ? ": " : "", message, given->text);
+}
+
+bool bhi_case_check(const struct bhi_court *court, const struct bhi_trial *trial,
+                    const struct bhi_launched *launched, char message[BH_JUDGE_MESSAGE],
+                    struct bhi_judge_outcome *outcome) {
+    *message = '\0';
+    if (!court->check) {
+        return true;
+    }
+    struct given *given = calloc(1, sizeof *given);
+    const bool good = given ? call_check(court, trial, launched, given, message, outcome)
+                            : bhi_judge_outcome_memory(outcome);
+    free(given);
+    outcome->called = !good;
     return good;
 }

@@ -9,4 +9,10 @@
 bool bhi_case_refer(const struct bhi_court *court, const struct bhi_trial *trial,
                     struct bhi_launched *out, struct bhi_judge_outcome *outcome);
 
+/* Has the program's check look at what a run left; *message is empty if it is right, or if the task has no
+ * output for a check. Returns false with |outcome->called| if the check failed, or memory ran out. */
+bool bhi_case_check(const struct bhi_court *court, const struct bhi_trial *trial,
+                    const struct bhi_launched *launched, char message[BH_JUDGE_MESSAGE],
+                    struct bhi_judge_outcome *outcome);
+
 #endif

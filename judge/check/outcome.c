@@ -13,6 +13,7 @@ bool bhi_judge_outcome_fail(struct bhi_judge_outcome *outcome, bh_status status,
     va_list list;
     outcome->status = status;
     outcome->blame = BH_BLAME_NONE;
+    outcome->called = false;
     bhi_judge_outcome_why(outcome, BH_REASON_NONE, BH_SUBJECT_NONE, "");
     va_start(list, format);
     bhi_vformat(outcome->message, sizeof outcome->message, format, list);
@@ -63,6 +64,6 @@ bool bhi_judge_outcome_is_doubtful(const struct bhi_judge_outcome *outcome) {
 }
 
 bool bhi_judge_outcome_is_elsewhere(const struct bhi_judge_outcome *outcome) {
-    return bhi_interrupt_signal() || outcome->status == BH_SYSTEM ||
+    return bhi_interrupt_signal() || outcome->called || outcome->status == BH_SYSTEM ||
            bh_status_classify(outcome->status) == BH_STATUS_CLASS_ENVIRON;
 }

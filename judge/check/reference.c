@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "judge/check/case.h"
 #include "judge/check/reference.h"
+#include "judge/data/whole.h"
 
 struct runner {
     struct bhi_court *court;
@@ -88,12 +89,14 @@ static bool reads_past(const struct runner *runner, const struct bhi_trial *tria
     return same;
 }
 
-/* What it has left becomes what is expected. */
-static void expect(const struct bhi_task *task, const struct bhi_launched *launched,
-                   struct bhi_trial *trial) {
+void bhi_launched_expect(const struct bhi_task *task, struct bhi_launched *launched,
+                         struct bhi_trial *trial) {
     for (uint32_t i = 0; i < task->array_count; i++) {
-        trial->arrays[i].expected = launched->outputs[i];
+        void **const from = launched->sorted[i] ? &launched->sorted[i] : &launched->outputs[i];
+        trial->arrays[i].expected = *from;
+        *from = NULL;
     }
+    bhi_launched_free(launched);
 }
 
 /* Runs it twice; the first outputs become what is expected. */
@@ -104,15 +107,16 @@ static bool run_twice(const struct runner *runner, struct bhi_trial *trial,
     if (!run_once(runner, trial, &first, outcome)) {
         return false;
     }
-    expect(task, &first, trial);
+    bhi_launched_expect(task, &first, trial);
     if (!run_once(runner, trial, &second, outcome)) {
         return false;
     }
     bool good = true;
     for (uint32_t i = 0; i < task->array_count && good; i++) {
         const struct bhi_trial_array *array = &trial->arrays[i];
-        if (array->expected && memcmp(array->expected, second.outputs[i], array->form.bytes) != 0) {
-            good = refuse_variation(task, trial, i, array->expected, second.outputs[i],
+        const void *again = bhi_launched_compared(&second, i);
+        if (array->expected && memcmp(array->expected, again, array->form.bytes) != 0) {
+            good = refuse_variation(task, trial, i, array->expected, again,
                                     reads_past(runner, trial), outcome);
         }
     }
@@ -142,7 +146,7 @@ static bool call_once(const struct bhi_court *court, struct bhi_trial *trial,
     struct bhi_launched launched;
     const bool good = bhi_case_refer(court, trial, &launched, outcome);
     if (good) {
-        expect(court->task, &launched, trial);
+        bhi_launched_expect(court->task, &launched, trial);
     }
     return good;
 }
@@ -232,8 +236,9 @@ static bool copy_expected(const struct bhi_court *court, struct bhi_launched *ou
     }
     if (!good) {
         bhi_launched_free(out);
+        return bhi_judge_outcome_memory(outcome);
     }
-    return good || bhi_judge_outcome_memory(outcome);
+    return bhi_launched_sort(court->task, trial, out, outcome);
 }
 
 bool bhi_reference_compute(struct bhi_reference *reference, const struct bhi_trial *trial,
@@ -245,10 +250,27 @@ bool bhi_reference_compute(struct bhi_reference *reference, const struct bhi_tri
                                                            : run_once(&runner, trial, out, outcome);
 }
 
+/* What is expected of all trials is from the same files. */
+static bool sort_files(struct bhi_court *court, struct bhi_judge_outcome *outcome) {
+    for (size_t i = 0; i < court->trials.count; i++) {
+        for (uint32_t k = 0; k < court->task->array_count; k++) {
+            const struct bhi_trial_array *array = &court->trials.list[i].arrays[k];
+            if (court->task->arrays[k].tolerance.by == BHI_BY_MULTISET &&
+                !bhi_sort_multiset(array->form.dtype, array->count, array->expected)) {
+                return bhi_judge_outcome_memory(outcome);
+            }
+        }
+    }
+    return true;
+}
+
 bool bhi_reference_run(struct bhi_court *court, struct bhi_judge_outcome *outcome) {
     struct bhi_reference reference;
     if (court->task->reference == BHI_REFERENCE_FILES &&
         !check_nan(court->task, &court->trials.list[0], outcome)) {
+        return false;
+    }
+    if (court->task->reference == BHI_REFERENCE_FILES && !sort_files(court, outcome)) {
         return false;
     }
     if (!bhi_reference_open(court, &reference, outcome)) {

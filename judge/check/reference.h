@@ -24,6 +24,9 @@ bool bhi_reference_open(struct bhi_court *court, struct bhi_reference *out,
 /* Computes what is expected of a trial, once. After a failure *out holds nothing. */
 bool bhi_reference_compute(struct bhi_reference *reference, const struct bhi_trial *trial,
                            struct bhi_launched *out, struct bhi_judge_outcome *outcome);
+/* What a reference has left becomes what is expected: *launched holds nothing then. */
+void bhi_launched_expect(const struct bhi_task *task, struct bhi_launched *launched,
+                         struct bhi_trial *trial);
 /* Takes {0}, too. */
 void bhi_reference_close(struct bhi_reference *reference);
 

@@ -4,24 +4,36 @@
 
 #include "judge/check/launch.h"
 
+static bool is_text_of(const struct bhi_trial_array *in, uint64_t index, const char *expected) {
+    const uint64_t size = in->form.bytes / in->count;
+    char text[BHI_ELEMENT_TEXT];
+    uint64_t bits = 0;
+    memcpy(&bits, (const uint8_t *)in->expected + index * size, size);
+    return !strcmp(bhi_element_text(in->form.dtype, bits, text), expected);
+}
+
 /* Has the reference computed what the judgement says was expected? Files of the task may have
  * changed, and the reference. */
 static bool is_expected(const struct bhi_task *task, const struct bhi_trial *trial,
                         const bh_judgement *of) {
     const uint32_t array = bhi_judgement_array(task, of);
     const struct bhi_trial_array *in = &trial->arrays[array];
-    char text[BHI_ELEMENT_TEXT];
-    uint64_t index, bits = 0;
-    if (of->verdict != BH_JUDGE_WRONG) {
+    const enum bhi_comparison by = task->arrays[array].tolerance.by;
+    uint64_t index;
+    if (of->verdict != BH_JUDGE_WRONG || by == BHI_BY_CHECK) {
         return true;
     }
     if (!in->expected || of->rank != in->form.dimensions ||
         (index = bhi_position_index(&in->form, of->index)) >= in->count) {
         return false;
     }
-    const uint64_t size = in->form.bytes / in->count;
-    memcpy(&bits, (const uint8_t *)in->expected + index * size, size);
-    return !strcmp(bhi_element_text(task->arrays[array].dtype, bits, text), of->expected);
+    if (by != BHI_BY_MULTISET) {
+        return is_text_of(in, index, of->expected);
+    }
+    for (index = 0; index < in->count && !is_text_of(in, index, of->expected);) {
+        index++; /* what is missing has no place */
+    }
+    return index < in->count;
 }
 
 static bool find_trial(const struct bhi_court *court, const bh_judgement *of,
@@ -46,8 +58,11 @@ static bool run(struct bhi_court *court, bh_stream *stream, const struct bhi_jud
     if (!bhi_court_launch(court, stream, &program, trial, out, outcome)) {
         return false;
     }
-    if (!trial->repeats || !bhi_candidate_check(court->task, trial, trial, out, &unused)) {
-        return true;
+    if (!trial->repeats || !bhi_candidate_check(court, trial, trial, out, &unused, outcome)) {
+        if (outcome->called) {
+            bhi_launched_free(out);
+        }
+        return !outcome->called;
     }
     bhi_launched_free(out);
     program.number = BHI_NO_NOISE;

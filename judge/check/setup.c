@@ -7,6 +7,7 @@
 
 #include "formats/dtype.h"
 #include "judge/data/draw.h"
+#include "judge/data/whole.h"
 #include "request/fill.h"
 #include "request/missing.h"
 #include "request/names.h"
@@ -498,7 +499,28 @@ bool bhi_setup_take(const struct bhi_setup *setup, struct bhi_launched *out,
             return false;
         }
     }
+    return bhi_launched_sort(setup->task, setup->trial, out, outcome);
+}
+
+bool bhi_launched_sort(const struct bhi_task *task, const struct bhi_trial *trial,
+                       struct bhi_launched *out, struct bhi_judge_outcome *outcome) {
+    for (uint32_t i = 0; i < task->array_count; i++) {
+        const struct bhi_trial_array *array = &trial->arrays[i];
+        if (is_input(task, i) || task->arrays[i].tolerance.by != BHI_BY_MULTISET) {
+            continue;
+        }
+        if (!(out->sorted[i] = malloc(array->form.bytes)) ||
+            (memcpy(out->sorted[i], out->outputs[i], array->form.bytes),
+             !bhi_sort_multiset(array->form.dtype, array->count, out->sorted[i]))) {
+            bhi_launched_free(out);
+            return bhi_judge_outcome_memory(outcome);
+        }
+    }
     return true;
+}
+
+void *bhi_launched_compared(const struct bhi_launched *launched, uint32_t index) {
+    return launched->sorted[index] ? launched->sorted[index] : launched->outputs[index];
 }
 
 void bhi_setup_free(struct bhi_setup *setup) {
@@ -520,8 +542,8 @@ void bhi_setup_free(struct bhi_setup *setup) {
 bool bhi_launched_same(const struct bhi_task *task, const struct bhi_trial *trial,
                        const struct bhi_launched *a, const struct bhi_launched *b) {
     for (uint32_t i = 0; i < task->array_count; i++) {
-        if (!is_input(task, i) &&
-            memcmp(a->outputs[i], b->outputs[i], trial->arrays[i].form.bytes) != 0) {
+        if (!is_input(task, i) && memcmp(bhi_launched_compared(a, i), bhi_launched_compared(b, i),
+                                         trial->arrays[i].form.bytes) != 0) {
             return false;
         }
     }
@@ -531,7 +553,8 @@ bool bhi_launched_same(const struct bhi_task *task, const struct bhi_trial *tria
 void bhi_launched_free(struct bhi_launched *launched) {
     for (size_t i = 0; i < BHI_TASK_ARRAYS; i++) {
         free(launched->outputs[i]);
-        launched->outputs[i] = NULL;
+        free(launched->sorted[i]);
+        launched->outputs[i] = launched->sorted[i] = NULL;
     }
 }
 

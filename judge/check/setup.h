@@ -54,6 +54,7 @@ bool bhi_margins_find(const struct bhi_margins *margins, const void *buffer, uin
 /* What a run left. */
 struct bhi_launched {
     void *outputs[BHI_TASK_ARRAYS]; /* copies, of INOUT and OUT; owned */
+    void *sorted[BHI_TASK_ARRAYS];  /* those again that are compared in any order, sorted; owned */
     uint64_t number;                /* of the run */
     bool strayed;                   /* a margin has changed */
     uint32_t stray_array;           /* of this array */
@@ -108,7 +109,12 @@ bool bhi_setup_take(const struct bhi_setup *setup, struct bhi_launched *out,
                     struct bhi_judge_outcome *outcome);
 /* Takes NULL, too. */
 void bhi_setup_free(struct bhi_setup *setup);
-/* Have both left the same bytes in each output? */
+/* Makes the sorted ones. After a failure *out holds nothing. */
+bool bhi_launched_sort(const struct bhi_task *task, const struct bhi_trial *trial,
+                       struct bhi_launched *out, struct bhi_judge_outcome *outcome);
+/* What is compared of output |index|. */
+void *bhi_launched_compared(const struct bhi_launched *launched, uint32_t index);
+/* Have both left the same bytes in each output, in any order where that is enough? */
 bool bhi_launched_same(const struct bhi_task *task, const struct bhi_trial *trial,
                        const struct bhi_launched *a, const struct bhi_launched *b);
 void bhi_launched_free(struct bhi_launched *launched);

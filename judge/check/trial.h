@@ -15,7 +15,8 @@ struct bhi_trial_array {
     uint64_t count; /* elements */
     void *before;   /* of IN and INOUT: the content at the beginning; owned, unless |lent| */
     bool lent;
-    void *expected; /* of INOUT and OUT; owned; NULL: not known yet */
+    void *expected; /* of INOUT and OUT; where any order is right, sorted; owned; NULL: not known
+                       yet */
 };
 
 struct bhi_trial {
@@ -83,6 +84,8 @@ struct bhi_court {
     uint8_t reference[BHI_CONTENT_HASH]; /* hash of the kernel that computed what is expected */
     bh_judge_reference callback;         /* of BHI_REFERENCE_CALLBACK */
     void *callback_user;
+    bh_judge_check check; /* of outputs of BHI_BY_CHECK; NULL: there are none */
+    void *check_user;
     const struct bhi_candidate *baseline; /* what times are compared with in place of the reference;
                                              NULL: none; borrowed */
     bh_stream *source;     /* its worker makes what timed runs read, and runs no kernel; borrowed */

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "formats/dtype.h"
+#include "judge/data/whole.h"
 
 enum { SAMPLE = 4096 }; /* elements that are compared first: most tricks end there */
 
@@ -15,15 +16,28 @@ struct attempt {
     const struct bhi_trials *trials;
     enum bhi_trick trick;
     uint32_t output, input;
-    void *room; /* for the largest output; owned */
+    void *room;   /* for the largest output; owned */
+    void *sorted; /* likewise */
 };
 
 /* How it ends at one size. */
 enum result { FAILS, SAYS_NOTHING, PASSES, IS_EXACT /* it stores the very bytes */ };
 
+/* |room|: for a copy that is sorted. */
 static bool is_right(const struct bhi_task_array *array, uint64_t count, const void *expected,
-                     const void *got) {
+                     const void *got, void *room) {
     struct bhi_difference difference;
+    if (array->tolerance.by == BHI_BY_MULTISET) {
+        memcpy(room, got, count * bhi_dtype_size(array->dtype));
+        if (!bhi_sort_multiset(array->dtype, count, room)) {
+            return false;
+        }
+        got = room;
+    }
+    if (array->tolerance.by != BHI_BY_ELEMENTS) {
+        bhi_compare_whole(array->dtype, count, expected, got, &array->tolerance, &difference);
+        return !difference.wrong;
+    }
     bhi_compare(array->dtype, count < SAMPLE ? count : SAMPLE, expected, got, &array->tolerance,
                 &difference);
     if (!difference.wrong && count > SAMPLE) {
@@ -115,7 +129,7 @@ static enum result try_size(const struct attempt *attempt, size_t size) {
         others += !!first;
         first = first ? first : trial;
         const void *got = stored(attempt, trial, first);
-        if (!got || !is_right(array, in->count, in->expected, got)) {
+        if (!got || !is_right(array, in->count, in->expected, got, attempt->sorted)) {
             return FAILS;
         }
         is_exact = is_exact && !memcmp(in->expected, got, in->form.bytes);
@@ -189,17 +203,20 @@ bool bhi_weaknesses_find(const struct bhi_task *task, const struct bhi_trials *t
             capacity = bytes > capacity ? bytes : capacity;
         }
     }
-    if (!(attempt.room = malloc(capacity))) {
-        return false;
-    }
-    for (uint32_t i = 0; i < task->array_count; i++) {
+    attempt.room = malloc(capacity);
+    attempt.sorted = malloc(capacity);
+    const bool good = attempt.room && attempt.sorted;
+    for (uint32_t i = 0; i < task->array_count && good; i++) {
         attempt.output = i;
-        if (task->arrays[i].role != BHI_TASK_IN && try_output(&attempt, &out[*out_count])) {
+        /* What the program's check would say of a trick nobody asks. */
+        if (task->arrays[i].role != BHI_TASK_IN && task->arrays[i].tolerance.by != BHI_BY_CHECK &&
+            try_output(&attempt, &out[*out_count])) {
             ++*out_count;
         }
     }
     free(attempt.room);
-    return true;
+    free(attempt.sorted);
+    return good;
 }
 
 const char *bhi_weakness_text(const struct bhi_task *task, const struct bhi_weakness *weakness,

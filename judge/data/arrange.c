@@ -1,10 +1,9 @@
 #include "judge/data/arrange.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/sort.h"
 #include "formats/dtype.h"
+#include "judge/data/sort.h"
 
 const char *const bhi_arrangement_names[BHI_ARRANGEMENTS] = {
     [BHI_ARRANGE_EQUAL] = "equal",
@@ -67,19 +66,6 @@ static void find_ends(const struct bhi_filler *filler, struct bhi_filler_place p
 
 static bool is_float(bh_dtype dtype) {
     return bhi_dtype_number(dtype) == BH_NUMBER_FLOAT;
-}
-
-/* The key that sorts as the number does: NaNs at the ends. */
-static uint64_t key_of(bh_dtype dtype, uint64_t bits, bool back) {
-    const uint64_t sign = UINT64_C(1) << (8 * bhi_dtype_size(dtype) - 1);
-    if (bhi_dtype_number(dtype) == BH_NUMBER_INT) {
-        return bits ^ sign;
-    }
-    if (!is_float(dtype)) {
-        return bits;
-    }
-    const bool negative = back ? !(bits & sign) : bits & sign;
-    return negative ? ~bits & (sign | (sign - 1)) : bits ^ sign;
 }
 
 /* -- whatever the generator makes ------------------------------------------------------------ */
@@ -159,24 +145,6 @@ static void permute(struct bhi_filler_place place, bh_dtype dtype, uint64_t coun
 
 /* -- all ------------------------------------------------------------------------------------- */
 
-static bool sort(bh_dtype dtype, bool reversed, uint64_t count, uint8_t *out) {
-    const uint32_t size = bhi_dtype_size(dtype);
-    uint64_t *keys = calloc(count, sizeof *keys);
-    for (uint64_t i = 0; i < count && keys; i++) {
-        memcpy(&keys[i], out + i * size, size);
-        keys[i] = key_of(dtype, keys[i], false);
-    }
-    if (keys) {
-        qsort(keys, count, sizeof *keys, bhi_compare_u64);
-    }
-    for (uint64_t i = 0; i < count && keys; i++) {
-        const uint64_t bits = key_of(dtype, keys[reversed ? count - 1 - i : i], true);
-        memcpy(out + i * size, &bits, size);
-    }
-    free(keys);
-    return keys;
-}
-
 bool bhi_arrange(enum bhi_arrangement arrangement, const struct bhi_filler *filler,
                  struct bhi_filler_place place, bh_dtype dtype, uint64_t count, void *out) {
     uint64_t numbers[MOST];
@@ -187,7 +155,7 @@ bool bhi_arrange(enum bhi_arrangement arrangement, const struct bhi_filler *fill
     case BHI_ARRANGE_REVERSED:
         bhi_filler_fill(filler, place, dtype, count, out);
         return arrangement == BHI_ARRANGE_NONE ||
-               sort(dtype, arrangement == BHI_ARRANGE_REVERSED, count, out);
+               bhi_sort(dtype, arrangement == BHI_ARRANGE_REVERSED, count, out);
     case BHI_ARRANGE_PERMUTATION:
         permute(place, dtype, count, out);
         return true;

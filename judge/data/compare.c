@@ -114,8 +114,8 @@ static bool is_near(bh_dtype dtype, uint64_t expected, uint64_t got,
     return is_close(a, b, tolerance->absolute, tolerance->relative);
 }
 
-static bool is_right(bh_dtype dtype, uint64_t expected, uint64_t got,
-                     const struct bhi_tolerance *tolerance) {
+bool bhi_is_right(bh_dtype dtype, uint64_t expected, uint64_t got,
+                  const struct bhi_tolerance *tolerance) {
     const bool expects_nan = is_nan(dtype, expected);
     if (expects_nan && tolerance->nan == BHI_NAN_ANY) {
         return true;
@@ -302,7 +302,7 @@ static void compare_block(bh_dtype dtype, uint64_t begin, uint32_t count,
     const uint32_t size = bhi_dtype_size(dtype);
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t a = load(expected->bytes, size, i), b = load(got->bytes, size, i);
-        if (is_right(dtype, a, b, tolerance)) {
+        if (bhi_is_right(dtype, a, b, tolerance)) {
             continue;
         }
         if (out->wrong++ == 0) {

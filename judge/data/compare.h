@@ -20,7 +20,16 @@ enum bhi_nan {
     BHI_NAN_ANY,     /* any value is right */
 };
 
+/* What is compared with what. */
+enum bhi_comparison {
+    BHI_BY_ELEMENTS,
+    BHI_BY_MULTISET, /* in any order */
+    BHI_BY_NORM,     /* the whole: the relative error in the L2 norm is at most |relative| */
+    BHI_BY_CHECK,    /* by the program: not here */
+};
+
 struct bhi_tolerance {
+    enum bhi_comparison by;
     enum bhi_tolerance_kind kind;
     double absolute, relative;
     uint64_t ulp;
@@ -35,10 +44,15 @@ struct bhi_difference {
     uint64_t index; /* in C order, of the first wrong one; likewise what follows */
     char expected[BHI_ELEMENT_TEXT], got[BHI_ELEMENT_TEXT];
     uint64_t ulp; /* between them, of integers their difference; UINT64_MAX: one is NaN */
+    double error; /* by norm: the relative error; infinite: there is none */
 };
 
 void bhi_compare(bh_dtype dtype, uint64_t count, const void *expected, const void *got,
                  const struct bhi_tolerance *tolerance, struct bhi_difference *out);
+
+/* Is one element right, for itself? */
+bool bhi_is_right(bh_dtype dtype, uint64_t expected, uint64_t got,
+                  const struct bhi_tolerance *tolerance);
 
 /* Finds the first NaN. Returns false if there is none. */
 bool bhi_find_nan(bh_dtype dtype, uint64_t count, const void *elements, uint64_t *out_index);

@@ -250,6 +250,39 @@ static bool take_limit(struct parser *parser, const json_t *value, double *out) 
            ((*out >= 0 && isfinite(*out)) || refuse(parser, "it must not be less than 0"));
 }
 
+static bool take_comparison(struct parser *parser, const json_t *value, enum bhi_comparison *out) {
+    static const char *const words[] = {[BHI_BY_ELEMENTS] = "elements",
+                                        [BHI_BY_MULTISET] = "unordered",
+                                        [BHI_BY_NORM] = "norm",
+                                        [BHI_BY_CHECK] = "check"};
+    const char *word = json_string_value(value);
+    for (int i = 0; word && i <= BHI_BY_CHECK; i++) {
+        if (!strcmp(word, words[i])) {
+            *out = (enum bhi_comparison)i;
+            return true;
+        }
+    }
+    return refuse(parser, "it must be \"elements\", \"unordered\", \"norm\" or \"check\"");
+}
+
+/* Does the tolerance suit the comparison? */
+static bool check_comparison(struct parser *parser, const json_t *object,
+                             const struct bhi_tolerance *tolerance) {
+    const bool has_abs = json_object_get(object, "abs"), has_rel = json_object_get(object, "rel"),
+               has_ulp = json_object_get(object, "ulp");
+    enter(parser, "compare");
+    if (tolerance->by == BHI_BY_NORM && (!has_rel || has_abs || has_ulp)) {
+        return refuse(parser, "\"norm\" needs \"rel\", and no \"abs\" or \"ulp\"");
+    }
+    if (tolerance->by == BHI_BY_CHECK && (has_abs || has_rel || has_ulp)) {
+        return refuse(parser, "\"check\" excludes \"abs\", \"rel\" and \"ulp\"");
+    }
+    if (tolerance->by == BHI_BY_MULTISET && tolerance->nan == BHI_NAN_ANY) {
+        return refuse(parser, "\"unordered\" excludes \"nan\": \"any\"");
+    }
+    return leave(parser);
+}
+
 static bool take_tolerance_key(struct parser *parser, const char *key, const json_t *value,
                                struct bhi_tolerance *out) {
     if (!strcmp(key, "abs")) {
@@ -263,6 +296,9 @@ static bool take_tolerance_key(struct parser *parser, const char *key, const jso
     if (!strcmp(key, "nan")) {
         return take_nan(parser, value, &out->nan);
     }
+    if (!strcmp(key, "compare")) {
+        return take_comparison(parser, value, &out->by);
+    }
     out->kind = BHI_TOLERANCE_ULP;
     if (!json_is_integer(value) || json_integer_value(value) < 0) {
         return refuse(parser, "it must be a whole number from 0");
@@ -272,8 +308,8 @@ static bool take_tolerance_key(struct parser *parser, const char *key, const jso
 }
 
 static bool take_tolerance(struct parser *parser, const json_t *object, struct bhi_tolerance *out) {
-    static const char *const keys[] = {"abs", "rel", "ulp", "nan"};
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const keys[] = {"abs", "rel", "ulp", "nan", "compare"};
+    for (size_t i = 0; i < 5; i++) {
         const json_t *value = json_object_get(object, keys[i]);
         if (!value) {
             continue;
@@ -287,7 +323,7 @@ static bool take_tolerance(struct parser *parser, const json_t *object, struct b
         }
         leave(parser);
     }
-    return true;
+    return check_comparison(parser, object, out);
 }
 
 /* As arrays have them, too. */
@@ -333,10 +369,11 @@ static bool take_shape(struct parser *parser, const json_t *shape, struct bhi_ta
 
 static bool take_array(struct parser *parser, const json_t *object, struct bhi_task_array *out) {
     static const char *const of_in[] = {"dtype", "shape", "fill", "fills", NULL};
-    static const char *const of_inout[] = {"dtype", "shape", "fill", "fills", "abs",
-                                           "rel",   "ulp",   "nan",  NULL};
+    static const char *const of_inout[] = {"dtype", "shape", "fill", "fills",   "abs",
+                                           "rel",   "ulp",   "nan",  "compare", NULL};
     const json_t *fills = json_object_get(object, "fills");
-    static const char *const of_out[] = {"dtype", "shape", "abs", "rel", "ulp", "nan", NULL};
+    static const char *const of_out[] = {"dtype", "shape", "abs",     "rel",
+                                         "ulp",   "nan",   "compare", NULL};
     static const char *const *const keys[] = {of_in, of_inout, of_out};
     return bhi_reading_check_keys(&parser->reading, object, keys[out->role]) &&
            take_dtype(parser, json_object_get(object, "dtype"), &out->dtype) &&

@@ -226,12 +226,15 @@ static bool check(struct round *round, struct bhi_judge_outcome *outcome) {
         return false;
     }
     for (uint32_t i = 0; i < task->array_count; i++) {
-        trial->arrays[i].expected = expected.outputs[i];
+        trial->arrays[i].expected = bhi_launched_compared(&expected, i);
     }
     race->running = BHI_RACER_CANDIDATE;
-    const bool good = bhi_setup_take(round->laps[BHI_RACER_CANDIDATE][which], &got, outcome);
+    bool good = bhi_setup_take(round->laps[BHI_RACER_CANDIDATE][which], &got, outcome);
     if (good) {
-        race->wrong = !bhi_candidate_check(task, trial, race->trial, &got, race->judgement);
+        const bool right =
+            bhi_candidate_check(race->court, trial, race->trial, &got, race->judgement, outcome);
+        race->wrong = !right && !outcome->called;
+        good = !outcome->called;
         bhi_launched_free(&got);
     }
     for (uint32_t i = 0; i < task->array_count; i++) {

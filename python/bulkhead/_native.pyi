@@ -219,6 +219,7 @@ class Judge:
         options: dict[str, Any],
         seeds: list[int],
         reference: Callable[..., list[bytes]] | None,
+        check: Callable[..., str | None] | None,
         baseline: tuple[bytes, bytes | None, bytes | None] | None,
         /,
     ) -> None: ...

@@ -115,7 +115,7 @@ class Judge(_native.Judge, Scoped):
     candidate-2: WRONG: Y[0] is 4.5, expected 2.25, 8388608 ULP; 64 of 64 are wrong (n=64, seed 1)
     """
 
-    __slots__ = ("__weakref__", "_number", "_settled", "_drawn", "_reference")
+    __slots__ = ("__weakref__", "_number", "_settled", "_drawn", "_functions")
 
     def __init__(
         self,
@@ -132,11 +132,13 @@ class Judge(_native.Judge, Scoped):
         slower_than: float | None = None,
         strict: bool = False,
         reference: references.Function | None = None,
+        check: references.Check | None = None,
         baseline: Source | None = None,
     ) -> None:
         self._number = 0
-        if reference is not None and not callable(reference):
-            raise InvalidType(f"judge: reference: a function, not {type(reference)}")
+        for what, function in (("reference", reference), ("check", check)):
+            if function is not None and not callable(function):
+                raise InvalidType(f"judge: {what}: a function, not {type(function)}")
         times = {
             "strict": strict,
             "timed": time,
@@ -148,12 +150,15 @@ class Judge(_native.Judge, Scoped):
         }
         options = _to_options(task, device, folder, times)
         self._settled = settled(options)
-        self._reference = None if reference is None else references.of(reference)
+        self._functions = (
+            None if reference is None else references.of(reference),
+            None if check is None else references.check_of(check),
+        )
         try:
             super().__init__(
                 options,
                 _to_seeds(seed),
-                self._reference,
+                *self._functions,
                 _to_baseline(baseline),
             )
         except InvalidArgument as error:
@@ -187,7 +192,7 @@ class Judge(_native.Judge, Scoped):
         told = self._run(*given)
         if path is not None:
             given = (given[0], os.path.abspath(path), code, given[3])
-        return to_judgement(name, told, Repeat(self, self._settled, self._drawn, given, self._reference))
+        return to_judgement(name, told, Repeat(self, self._settled, self._drawn, given, self._functions))
 
     def _leave(self) -> None:
         self.close()
@@ -209,6 +214,7 @@ def judge(
     slower_than: float | None = None,
     strict: bool = False,
     reference: references.Function | None = None,
+    check: references.Check | None = None,
     baseline: Source | None = None,
     each: Callable[[Judgement], object] | None = None,
 ) -> Report:
@@ -226,6 +232,10 @@ def judge(
     NumPy arrays, push constants and sizes, by the names of its parameters, and returns the outputs:
     an array, a tuple in the task's order, or a dict. It is called once for each size and seed, in
     the thread that calls `judge`; an exception in it is that of this call. Inputs are read-only.
+
+    `check` is a function that says what is wrong, for outputs with `"compare": "check"`: it gets three dicts, inputs
+    (with push constants and sizes), outputs and what is expected, and returns None, or a message, with which
+    the candidate is WRONG.
 
     `time` also measures the candidates that are correct, beside the reference: `timed_runs` runs of
     each size (50), with caches flushed before each unless `warm`. Where the driver runs kernels on
@@ -258,6 +268,7 @@ def judge(
         slower_than=slower_than,
         strict=strict,
         reference=reference,
+        check=check,
         baseline=baseline,
     ) as court:
         court.prepare()

@@ -1,10 +1,10 @@
-"""References of a judge that are Python functions on NumPy arrays."""
+"""References and checks of a judge that are Python functions on NumPy arrays."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from .dtypes import BY_CODE
 from .errors import InvalidArgument, InvalidType
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 Function = Callable[..., Any]
 """Computes what is right: `def reference(X, Y, *, a, n): return a * X + Y`."""
+Check = Callable[..., Union[str, None]]
+"""Says what is wrong, if something is: `def check(inputs, outputs, expected): return None`. Each is a dict
+of what the task calls so; `inputs` also has push constants and sizes.
+"""
 
 
 def _to_number(text: str) -> bool | int | float:
@@ -27,7 +31,7 @@ class Case:
 
     def __init__(
         self,
-        arrays: list[tuple[str, int, tuple[int, ...], bytes | None, bool]],
+        arrays: list[tuple[Any, ...]],
         sizes: list[tuple[str, str]],
         pushes: list[tuple[str, str]],
         text: str,
@@ -37,10 +41,17 @@ class Case:
         self.text = text
         self.inputs: dict[str, np.ndarray[Any, Any]] = {}
         self.outputs: dict[str, tuple[str, tuple[int, ...]]] = {}
-        for name, code, shape, before, computed in arrays:
+        self.after: dict[str, np.ndarray[Any, Any]] = {}
+        self.expected: dict[str, np.ndarray[Any, Any]] = {}
+        for name, code, shape, before, computed, after, expected in arrays:
             dtype = str(BY_CODE[code])
-            if before is not None:
-                self.inputs[name] = np.frombuffer(before, dtype).reshape(shape)
+            for content, into in (
+                (before, self.inputs),
+                (after, self.after),
+                (expected, self.expected),
+            ):
+                if content is not None:
+                    into[name] = np.frombuffer(content, dtype).reshape(shape)
             if computed:
                 self.outputs[name] = dtype, shape
         numbers = {name: _to_number(text) for name, text in [*sizes, *pushes]}
@@ -106,6 +117,21 @@ def _to_bytes(name: str, array: Any, case: Case) -> bytes:
             f"{shape} ({case.text})"
         )
     return made.tobytes()
+
+
+def check_of(function: Check) -> Callable[..., str | None]:
+    """What the extension module calls."""
+
+    def check(*told: Any) -> str | None:
+        case = Case(*told)
+        message = function(case.values, case.after, case.expected)
+        if message is not None and not isinstance(message, str):
+            raise InvalidType(
+                f"judge: the check: None or a message, not {type(message)} ({case.text})"
+            )
+        return message
+
+    return check
 
 
 def of(function: Function) -> Callable[..., list[bytes]]:

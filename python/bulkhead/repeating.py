@@ -30,18 +30,18 @@ class Repeat:
         options: dict[str, Any],
         seeds: tuple[int, ...],
         candidate: tuple[bytes, bytes | None, bytes | None, int],
-        reference: Any,
+        functions: tuple[Any, Any],
     ) -> None:
         self._judge: weakref.ref[_native.Judge] | None = weakref.ref(judge)
         self._options = options
         self._seeds = seeds
         self._candidate = candidate
-        self._reference = reference  # a function, as the native module takes it; or None
+        self._functions = functions  # reference and check, as the native module takes them
         self._arrays: list[dict[str, np.ndarray[Any, Any]]] | None = None
         self._error: KernelError | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_judge": None, "_arrays": None, "_reference": None}
+        return self.__dict__ | {"_judge": None, "_arrays": None, "_functions": (None, None)}
 
     def part(self, index: int) -> dict[str, np.ndarray[Any, Any]]:
         """Inputs (0), what was expected (1), or what the candidate wrote (2)."""
@@ -72,7 +72,7 @@ class Repeat:
 
 
     def _anew(self) -> _native.Judge:
-        return _native.Judge(self._options, list(self._seeds), self._reference, None)
+        return _native.Judge(self._options, list(self._seeds), *self._functions, None)
 
 
 def _to_arrays(part: list[Any]) -> dict[str, np.ndarray[Any, Any]]:

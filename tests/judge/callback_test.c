@@ -26,6 +26,7 @@ static char text[2048];
 static bh_detail why;
 static bh_judge *judge;
 static int calls;
+static const char *how = "\"abs\": 0.5"; /* Y is compared */
 
 /* |reference|: "" or with a comma behind it. */
 static const char *task_with(const char *reference, const char *fill) {
@@ -35,11 +36,11 @@ static const char *task_with(const char *reference, const char *fill) {
         "\"in\": {\"X\": {\"dtype\": \"f32\", \"shape\": [\"m\", \"n\"], \"fill\": %s}},\n"
         "\"inout\": {\"W\": {\"dtype\": \"i32\", \"shape\": [\"m\", \"n\"], \"fill\": "
         "{\"integers\": [-9, 9]}}},\n"
-        "\"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [\"m\", \"n\"], \"abs\": 0.5}},\n"
+        "\"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [\"m\", \"n\"], %s}},\n"
         "\"push\": {\"a\": {\"uniform\": [1, 2]}, \"n\": \"n\", \"plus\": true, \"less\": -3},\n"
         "%s \"groups\": [\"ceildiv(2*n, local_x)\"],\n"
         "\"limits\": {\"deadline\": \"%us\"}}",
-        fill, reference, 30 * bht_slowness());
+        fill, how, reference, 30 * bht_slowness());
     return text;
 }
 
@@ -243,6 +244,74 @@ TEST(a_task_has_one_reference) {
     BHT_STR_EQ(why.subject_name, "options.timed");
 }
 
+/* -- checks ------------------------------------------------------------------------------------- */
+
+static atomic_int checked, checked_in_time;
+
+static bh_status check(const bh_judge_case *one, char message[BH_JUDGE_MESSAGE], void *user) {
+    const bh_judge_array *y = &one->arrays[2];
+    const float *got = y->after, *expected = y->expected;
+    BHT_TRUE(!one->arrays[0].after && !one->arrays[0].expected);
+    BHT_EQ(memcmp(one->arrays[1].after, one->arrays[1].expected, one->arrays[1].bytes), 0);
+    BHT_TRUE(user == &checked && !*message && !y->before);
+    for (uint64_t i = 0; i < y->count; i++) {
+        if (fabsf(got[i] - expected[i]) > 0.5f) {
+            snprintf(message, BH_JUDGE_MESSAGE, "element %d\nis off", (int)i);
+        }
+    }
+    atomic_fetch_add(strstr(one->text, "a timed run") ? &checked_in_time : &checked, 1);
+    return BH_OK;
+}
+
+static bh_judge_options checked_by(bh_judge_check function) {
+    how = "\"compare\": \"check\"";
+    return (bh_judge_options){
+        .task_text = task(), .reference = refer, .check = function, .check_user = &checked};
+}
+
+TEST(a_check_says_whether_an_output_is_right) {
+    make(checked_by(check));
+    bh_judgement got = judge_code(LESS);
+    BHT_STR_EQ(got.message, "");
+    BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
+    BHT_EQ(atomic_load(&checked), (int)got.runs);
+    BHT_EQ(got.error_count, 1);
+    BHT_STR_EQ(got.errors[0].output, "W");
+    got = judge_code(WRONG);
+    BHT_EQ(got.verdict, BH_JUDGE_WRONG);
+    BHT_STR_EQ(got.message, "Y: element 70 is off (n=50, m=2, seed 1)");
+    BHT_STR_EQ(got.output, "Y");
+    BHT_EQ(got.wrong, got.elements);
+    BHT_EQ(got.rank, 0);
+    expect_verdict(KERNEL("y[i] = a * x[i] + float(w[i]); w[i] += 1;"), BH_JUDGE_WRONG); /* W is */
+}
+
+static bh_status fail_check(const bh_judge_case *one, char message[BH_JUDGE_MESSAGE], void *user) {
+    (void)one, (void)user;
+    snprintf(message, BH_JUDGE_MESSAGE, "no oracle today");
+    return BH_WORKER_SIGNAL; /* a candidate's would be tried again */
+}
+
+TEST(a_check_that_fails_says_nothing_of_the_candidate) {
+    const bh_judge_candidate candidate = {.struct_size = sizeof candidate, .code = RIGHT};
+    bh_judgement got = {.struct_size = sizeof got};
+    make(checked_by(fail_check));
+    BHT_EQ(bh_judge_run(judge, &candidate, &got, &why), BH_WORKER_SIGNAL);
+    BHT_STR_HAS(why.message, "the check fails: no oracle today (n=50, m=2, seed 1)");
+    BHT_EQ(got.runs, 0);
+}
+
+TEST(an_output_that_is_checked_needs_a_check) {
+    BHT_EQ(create(checked_by(NULL)), BH_INVALID_ARGUMENT);
+    BHT_EQ(why.reason, BH_REASON_TASK);
+    BHT_STR_HAS(why.message, "task: output \"Y\" is compared by \"check\", which is a function");
+    bh_judge_options none = checked_by(check);
+    how = "\"abs\": 0.5";
+    none.task_text = task();
+    BHT_EQ(create(none), BH_INVALID_ARGUMENT);
+    BHT_STR_EQ(why.subject_name, "options.check");
+}
+
 /* -- baselines ---------------------------------------------------------------------------------- */
 
 static bh_judge_candidate baseline_of(const char *code) {
@@ -277,6 +346,17 @@ TEST(a_baseline_must_be_correct) {
     options.timed = options.warm = false;
     BHT_EQ(create(options), BH_INVALID_ARGUMENT);
     BHT_STR_EQ(why.subject_name, "options.baseline");
+}
+
+TEST(timed_runs_are_checked) {
+    const bh_judge_candidate baseline = baseline_of(MORE);
+    bh_judge_options options = checked_by(check);
+    options.timed = options.warm = true;
+    options.timed_runs = 5;
+    options.baseline = &baseline;
+    make(options);
+    expect_verdict(LESS, BH_JUDGE_CORRECT);
+    BHT_GT(atomic_load(&checked_in_time), 0);
 }
 
 /* All are near the reference. Two are not near each other, which is of no account. */

@@ -788,4 +788,9 @@ TEST(a_reference_of_files_is_looked_at) {
     bhi_launched_free(&launched);
     bhi_reference_close(&reference);
     BHT_EQ(runs, 0);
+    uint32_t *const expected = court.trials.list[0].arrays[Y].expected;
+    task.arrays[Y].tolerance.by = BHI_BY_MULTISET;
+    BHT_TRUE(court.trials.list[0].arrays[Y].count > 1);
+    BHT_TRUE(bhi_reference_run(&court, &outcome));
+    BHT_TRUE(expected[0] == 0 && expected[court.trials.list[0].arrays[Y].count - 1] != 0);
 }

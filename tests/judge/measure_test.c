@@ -175,14 +175,16 @@ TEST(a_nan_that_no_trial_had) {
                                     .expected = expected};
     struct bhi_trial trial = {.arrays = &array, .timed = true};
     bh_judgement judgement = {.verdict = BH_JUDGE_CORRECT};
+    struct bhi_judge_outcome outcome = {.status = BH_OK};
+    const struct bhi_court court = {.task = &task};
     task.arrays[0] =
         (struct bhi_task_array){.place = "Z", .role = BHI_TASK_OUT, .dtype = BH_DTYPE_F32};
     const struct bhi_launched right = {.outputs = {same}}, other = {.outputs = {wrong}};
-    BHT_TRUE(bhi_candidate_check(&task, &trial, &trial, &right, &judgement));
-    BHT_TRUE(!bhi_candidate_check(&task, &trial, &trial, &other, &judgement));
+    BHT_TRUE(bhi_candidate_check(&court, &trial, &trial, &right, &judgement, &outcome));
+    BHT_TRUE(!bhi_candidate_check(&court, &trial, &trial, &other, &judgement, &outcome));
     BHT_EQ(judgement.index[0], 1);
     trial.timed = false;
-    BHT_TRUE(!bhi_candidate_check(&task, &trial, &trial, &right, &judgement));
+    BHT_TRUE(!bhi_candidate_check(&court, &trial, &trial, &right, &judgement, &outcome));
 }
 
 TEST(an_honest_candidate) {

@@ -111,6 +111,28 @@ task nan.json '.in.X.fill = "special" | .out.Z.nan = "any" | .sizes = [{n: 1000}
 cli judge nan.json no_nan.comp --json
 says no_nan.comp CORRECT
 
+# In another order in each run, by what is behind the output: noise. Only where no order counts.
+case_name="in any order, and by a norm"
+kernel rotated.comp <<< 'if (i < n) z[(i + (floatBitsToUint(z[n]) & 0xffffu)) % n] = x[i];'
+sed '/buffer Y/d' rotated.comp > order.comp
+sed 's/= x\[i\]/= i == 9u ? 99.0 : x[i]/' order.comp > stray.comp
+task order.json 'del(.in.Y) | .push = {a: 1.0, n: "n"} | .out.Z = {dtype: "f32", shape: ["n"], compare: "unordered"}
+    | .reference = {kernel: "order.comp"}'
+LIMIT=120 cli judge order.json order.comp stray.comp --json
+says order.comp CORRECT '.deterministic and .errors[0].absolute == 0'
+says stray.comp WRONG '.wrong.output == "Z" and .wrong.got == "99" and .wrong.wrong == 1 and (.message | test("^Z\\[[0-9]+\\] is 99, which is not expected, and -?[0-9.e-]+ is missing; 1 of 1000 are wrong \\(n=1000, seed 1\\)$"))'
+task order.json 'del(.in.Y) | .push = {a: 1.0, n: "n"} | .out.Z = {dtype: "f32", shape: ["n"]} | .reference = {kernel: "order.comp"}'
+refuses 'the reference of order.json cannot judge: it reads past the end of an array' judge order.json order.comp
+kernel off.comp <<< 'if (i < n) z[i] = (a * x[i] + y[i]) * 1.0078125;'
+task norm.json '.out.Z = {dtype: "f32", shape: ["n"], compare: "norm", rel: 0.0079} | .check_sizes = []'
+cli judge norm.json off.comp --json
+says off.comp CORRECT
+task norm.json '.out.Z = {dtype: "f32", shape: ["n"], compare: "norm", rel: 0.0078} | .check_sizes = []'
+cli judge norm.json off.comp --json
+says off.comp WRONG '.wrong.wrong == .wrong.elements and (.message | startswith("the relative error of Z is 0.00781, over 0.0078; Z["))'
+task check.json '.out.Z = {dtype: "f32", shape: ["n"], compare: "check"}'
+refuses 'check.json: output "Z" is compared by "check", which is a function of a program: there is none' judge check.json right.comp
+
 case_name="each size in an expression"
 kernel sized.comp <<< 'if (i < n) z[i] = a * x[i] + y[i] * float(n);'
 task sized.json '.reference = {eval: "Z = a*X + Y*f32(n)"}'

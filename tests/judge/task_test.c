@@ -338,6 +338,13 @@ TEST(what_makes_a_tolerance) {
         {"`ulp`: 9", {.kind = BHI_TOLERANCE_ULP, .ulp = 9}},
         {"`nan`: `equal`", {.kind = BHI_TOLERANCE_EXACT, .nan = BHI_NAN_EQUAL}},
         {"`nan`: `refuse`", {.kind = BHI_TOLERANCE_EXACT, .nan = BHI_NAN_REFUSED}},
+        {"`compare`: `elements`", {.by = BHI_BY_ELEMENTS}},
+        {"`compare`: `unordered`, `ulp`: 1",
+         {.by = BHI_BY_MULTISET, .kind = BHI_TOLERANCE_ULP, .ulp = 1}},
+        {"`compare`: `unordered`, `nan`: `equal`", {.by = BHI_BY_MULTISET, .nan = BHI_NAN_EQUAL}},
+        {"`compare`: `norm`, `rel`: 0.5, `nan`: `any`",
+         {.by = BHI_BY_NORM, .kind = BHI_TOLERANCE_NEAR, .relative = 0.5, .nan = BHI_NAN_ANY}},
+        {"`compare`: `check`, `nan`: `any`", {.by = BHI_BY_CHECK, .nan = BHI_NAN_ANY}},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         const struct bhi_tolerance *const got = &task.arrays[2].tolerance;
@@ -347,6 +354,25 @@ TEST(what_makes_a_tolerance) {
         BHT_EQ(got->relative, cases[i].tolerance.relative);
         BHT_EQ(got->ulp, cases[i].tolerance.ulp);
         BHT_EQ(got->nan, cases[i].tolerance.nan);
+        BHT_EQ(got->by, cases[i].tolerance.by);
+    }
+}
+
+TEST(comparisons_that_are_wrong) {
+    static const char *const cases[][2] = {
+        {"`compare`: `sorted`", "it must be `elements`, `unordered`, `norm` or `check`"},
+        {"`compare`: 1", "it must be `elements`, `unordered`, `norm` or `check`"},
+        {"`compare`: `norm`", "`norm` needs `rel`, and no `abs` or `ulp`"},
+        {"`compare`: `norm`, `rel`: 1, `abs`: 1", "`norm` needs `rel`, and no `abs` or `ulp`"},
+        {"`compare`: `norm`, `ulp`: 1", "`norm` needs `rel`, and no `abs` or `ulp`"},
+        {"`compare`: `check`, `ulp`: 1", "`check` excludes `abs`, `rel` and `ulp`"},
+        {"`compare`: `check`, `rel`: 1", "`check` excludes `abs`, `rel` and `ulp`"},
+        {"`compare`: `unordered`, `nan`: `any`", "`unordered` excludes `nan`: `any`"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        char why[256];
+        snprintf(why, sizeof why, "`out` `Y` `compare`: %s", cases[i][1]);
+        refuse(10, "`ulp`: 3, `nan`: `any`", cases[i][0], why);
     }
 }
 

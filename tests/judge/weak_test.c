@@ -2,6 +2,7 @@
 #include "judge/check/weak.h"
 
 #include "harness.h"
+#include "judge/data/whole.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,6 +204,28 @@ TEST(one_seed_alone_says_nothing_of_another) {
 
 TEST(a_task_without_chance_is_said_to_be_one_elsewhere) {
     make("[{`n`: 5}]", "{`uniform`: [2, 2]}", "");
+    expect_each(twice);
+    BHT_EQ(count, 0);
+}
+
+/* In any order a copy of what is to be sorted is right. Of a norm all elements count. */
+TEST(outputs_that_are_compared_as_a_whole) {
+    make("[{`n`: 5000}]", "`normal`", ", `compare`: `unordered`");
+    for (size_t i = 0; i < trials.count; i++) {
+        struct bhi_trial_array *const arrays = trials.list[i].arrays;
+        arrays[1].expected = malloc(arrays[1].form.bytes);
+        BHT_TRUE(arrays[1].expected);
+        memcpy(arrays[1].expected, arrays[0].before, arrays[0].form.bytes);
+        BHT_TRUE(bhi_sort_multiset(BH_DTYPE_F32, arrays[1].count, arrays[1].expected));
+    }
+    BHT_TRUE(bhi_weaknesses_find(&task, &trials, weak, &count));
+    BHT_EQ(count, 1);
+    BHT_EQ(weak[0].trick, BHI_TRICK_INPUT);
+    make("[{`n`: 5000}]", "`normal`", ", `compare`: `norm`, `rel`: 0.9");
+    expect_each(twice);
+    BHT_EQ(count, 1);
+    BHT_EQ(weak[0].trick, BHI_TRICK_INPUT);
+    make("[{`n`: 5000}]", "`normal`", ", `compare`: `check`");
     expect_each(twice);
     BHT_EQ(count, 0);
 }

@@ -58,7 +58,10 @@ RAMP = np.arange(64, dtype="f4")
 def computed(function):
     """What the extension module gets for Y = f(X)."""
     f32 = bh.DType("f32").code
-    arrays = [("X", f32, (64,), RAMP.tobytes(), False), ("Y", f32, (64,), None, True)]
+    arrays = [
+        ("X", f32, (64,), RAMP.tobytes(), False, None, None),
+        ("Y", f32, (64,), None, True, None, None),
+    ]
     return references.of(function)(arrays, [("n", "64")], [], "n=64, seed 1")
 
 
@@ -166,10 +169,60 @@ def test_an_exception_keeps_its_own_cause():
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
+def checked_task():
+    out = {"Y": {"dtype": "f32", "shape": ["m", "n"], "compare": "check"}}
+    return task(out=out)
+
+
+def test_a_check_says_what_is_wrong():
+    seen = []
+
+    def check(inputs, outputs, expected):
+        assert list(inputs) == ["n", "m", "a", "X", "W"] and inputs["n"] == 50
+        assert list(outputs) == list(expected) == ["W", "Y"]
+        assert np.array_equal(outputs["W"], expected["W"]) and not outputs["Y"].flags.writeable
+        seen.append(outputs["Y"])
+        worst = np.abs(outputs["Y"] - expected["Y"]).max()
+        return None if worst < 1 else f"off by {worst:.1e}:\nmuch"
+
+    given = {"right": LESS, "wrong": WRONG}
+    right, wrong = bh.judge(checked_task(), given, reference=reference, check=check)
+    assert right.correct and [one.output for one in right.errors] == ["W"], right
+    assert wrong.message == "Y: off by 1.0e+06: much (n=50, m=2, seed 1)"
+    assert wrong.wrong == bh.Wrong("Y", (), "", "", 0, 100, 100)
+    assert len(seen) == right.runs + 2 and seen[0].shape == (2, 50)  # one more look at what is wrong
+
+
+def test_an_exception_of_a_check_is_that_of_the_call():
+    def fails(inputs, outputs, expected):
+        raise Odd
+
+    with bh.Judge(checked_task(), reference=reference, check=fails) as judge:
+        with pytest.raises(Odd) as caught:
+            judge.run(KERNEL)
+        assert "the check fails (n=50, m=2, seed 1)" in str(caught.value.__cause__)
+
+    def says(inputs, outputs, expected):
+        return False
+
+    with pytest.raises(bh.InvalidType, match=r"the check: None or a message, not .*bool"):
+        bh.judge(checked_task(), KERNEL, reference=reference, check=says)
+
+
+def test_a_task_wants_a_check():
+    with pytest.raises(bh.InvalidArgument, match='output "Y" is compared by "check"'):
+        bh.judge(checked_task(), KERNEL, reference=reference)
+    with pytest.raises(bh.InvalidArgument, match="options.check needs an output"):
+        bh.judge(task(), KERNEL, reference=reference, check=print)
+    with pytest.raises(bh.InvalidType, match="check: a function, not"):
+        bh.judge(checked_task(), KERNEL, reference=reference, check="all")
+
+
 def test_an_interrupt_ends_a_function():
     def sleeps(X):
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(20 * BOUND)
+        time.sleep(BOUND)
+        raise AssertionError("it was not interrupted")
 
     with bh.Judge(no_reference(), reference=sleeps) as judge:
         with pytest.raises(KeyboardInterrupt):
@@ -180,7 +233,7 @@ def test_an_interrupt_ends_a_function():
 
 def test_a_function_cannot_use_the_judge_that_waits_for_it():
     def asks(X):
-        with pytest.raises(bh.Error, match="waits for its reference"):
+        with pytest.raises(bh.Error, match="waits for the function that calls it"):
             judge.run(SQUARE)
         return X * X
 
