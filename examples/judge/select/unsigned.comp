@@ -1,0 +1,21 @@
+// WRONG: a negative number is the largest as an unsigned one
+#version 450
+layout(local_size_x = 64) in;
+layout(set = 0, binding = 0) readonly buffer X { int x[]; };
+layout(set = 0, binding = 1) buffer Kept { int kept[]; };
+layout(push_constant) uniform Push { uint n, k; };
+shared uint count;
+void main() {
+    if (gl_LocalInvocationIndex == 0)
+        count = 0;
+    barrier();
+    for (uint i = gl_LocalInvocationIndex; i < n; i += 64) {
+        uint rank = 0;
+        for (uint j = 0; j < n; j++)
+            rank += uint(x[j]) > uint(x[i]) || (x[j] == x[i] && j < i) ? 1 : 0;
+        if (rank < k) {
+            uint place = atomicAdd(count, 1);
+            kept[place] = x[i];
+        }
+    }
+}
