@@ -21,7 +21,8 @@ _NO_ULP = 2**64 - 1
 
 @dataclass(frozen=True)
 class Wrong:
-    """The first wrong element of an output."""
+    """The first wrong element of an output; by a norm, the worst; by a check, none: `index` and the texts are
+    empty."""
 
     output: str
     """The binding, as the task names it."""
