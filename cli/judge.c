@@ -17,7 +17,6 @@
 #include "cli/mains.h"
 #include "formats/dtype.h"
 #include "judge/api/judge.h"
-#include "judge/journal/journal.h"
 #include "judge/report/report.h"
 #include "judge/time/measure.h"
 #include "request/code.h"
@@ -42,8 +41,6 @@ struct judge {
     bh_judge_candidate baseline; /* without a path: none */
     void *task;                  /* text on standard input; owned */
     bh_judge *judge;
-    const char *state; /* NULL: nothing is recorded */
-    struct bhi_judge_journal journal;
     struct bhi_candidate *candidates; /* owned */
     size_t count;
     void *input;      /* the candidate "-"; owned */
@@ -55,7 +52,6 @@ struct judge {
     pthread_mutex_t mutex; /* guards the rest while threads judge */
     size_t next;           /* index of the candidate that is begun next */
     size_t judged;
-    bool unrecorded; /* the journal has failed: see there */
     bh_status status;
     bh_detail detail;
     const char *what; /* what has failed with |status|; NULL: the detail says it */
@@ -79,14 +75,14 @@ static int out_of_memory(void) {
     return bhi_complain_memory("judge");
 }
 
-static int journal_exit_status(enum bhi_judge_journal_result result,
-                               const struct bhi_complaint *complaint) {
-    if (result == BHI_JOURNAL_OK) {
-        return BHI_EXIT_READY;
+/* Says that a call has failed; |what|: with what; NULL: the detail says it. Returns the exit status. */
+static int fail(const char *what, bh_status status, const bh_detail *detail) {
+    if (detail->reason != BH_REASON_OUTPUT) {
+        return bhi_session_fail("judge", what, status, detail);
     }
-    refuse(result == BHI_JOURNAL_BAD_INPUT ? BH_INVALID_ARGUMENT : BH_SYSTEM, "%s",
-           complaint->text);
-    return result == BHI_JOURNAL_BAD_INPUT ? BHI_EXIT_USAGE : BHI_EXIT_ENVIRON;
+    const int exit_status = refuse(status, "%s", detail->message);
+    return exit_status == BHI_EXIT_USAGE && status != BH_INVALID_ARGUMENT ? BHI_EXIT_ENVIRON
+                                                                          : exit_status;
 }
 
 static void end(void *argument) {
@@ -99,15 +95,11 @@ static int run(struct judge *judge, size_t count, void (*call)(void *)) {
     if (!bhi_task_run_all("judge", count, call, end, judge, &exit_status)) {
         return exit_status;
     }
-    if (judge->unrecorded) {
-        return journal_exit_status(BHI_JOURNAL_ENVIRON, &judge->journal.complaint);
-    }
     if (judge->status == BH_OK) {
         return BHI_EXIT_READY;
     }
-    return bhi_interrupt_signal()
-               ? bhi_interrupt_exit_status()
-               : bhi_session_fail("judge", judge->what, judge->status, &judge->detail);
+    return bhi_interrupt_signal() ? bhi_interrupt_exit_status()
+                                  : fail(judge->what, judge->status, &judge->detail);
 }
 
 /* -- before any candidate -------------------------------------------------------------------- */
@@ -245,9 +237,27 @@ static int create(struct judge *judge, const uint64_t *seeds, size_t seed_count)
                       path);
     }
     if (status != BH_INVALID_ARGUMENT && status != BH_LOAD_FAILED) {
-        return bhi_session_fail("judge", NULL, status, &detail);
+        return fail(NULL, status, &detail);
     }
     return refuse(status, "%s", detail.message);
+}
+
+static int take_state(struct judge *judge) {
+    const bool resume = bhi_args_has(judge->args, BHI_JUDGE_RESUME);
+    const char *state = bhi_args_value(judge->args, BHI_JUDGE_STATE);
+    if (!state && resume) {
+        return refuse(BH_INVALID_ARGUMENT, "--resume needs --state; see bulkhead judge --help");
+    }
+    if (state && !*state) {
+        return refuse(BH_INVALID_ARGUMENT, "--state: the folder's name is empty");
+    }
+    if (resume && bhi_args_has(judge->args, BHI_JUDGE_SEED)) {
+        return refuse(BH_INVALID_ARGUMENT,
+                      "--resume excludes --seed: the hidden seeds are those of %.600s", state);
+    }
+    judge->options.state = state;
+    judge->options.resume = resume;
+    return BHI_EXIT_READY;
 }
 
 /* Takes the options that are about the device and the seeds, and creates the judge. */
@@ -281,34 +291,6 @@ static int open_judge(struct judge *judge) {
     return exit_status;
 }
 
-/* Before anything runs: a folder that is refused costs nothing. */
-static int open_journal(struct judge *judge) {
-    const bool resume = bhi_args_has(judge->args, BHI_JUDGE_RESUME);
-    const char *state = bhi_args_value(judge->args, BHI_JUDGE_STATE);
-    struct bhi_complaint complaint;
-    if (!state && resume) {
-        return refuse(BH_INVALID_ARGUMENT, "--resume needs --state; see bulkhead judge --help");
-    }
-    if (state && !*state) {
-        return refuse(BH_INVALID_ARGUMENT, "--state: the folder's name is empty");
-    }
-    if (resume && bhi_args_has(judge->args, BHI_JUDGE_SEED)) {
-        return refuse(BH_INVALID_ARGUMENT,
-                      "--resume excludes --seed: the hidden seeds are those of %.600s", state);
-    }
-    if (!state) {
-        return BHI_EXIT_READY;
-    }
-    judge->state = state; /* from now on the journal is to be closed */
-    enum bhi_judge_journal_result result =
-        bhi_judge_journal_open(&judge->journal, state, resume, &complaint);
-    if (result == BHI_JOURNAL_OK && judge->journal.header &&
-        !bhi_judge_journal_seeds(&judge->journal, judge->judge, &complaint)) {
-        result = BHI_JOURNAL_ENVIRON;
-    }
-    return journal_exit_status(result, &complaint);
-}
-
 static void prepare_on_thread(void *argument) {
     struct judge *judge = argument;
     judge->status = bh_judge_prepare(judge->judge, &judge->detail);
@@ -328,10 +310,11 @@ static int prepare(struct judge *judge) {
     const bool selector = detail->reason == BH_REASON_SELECTOR ||
                           detail->reason == BH_REASON_SELECTOR_SEVERAL ||
                           detail->reason == BH_REASON_NO_SELECTOR;
-    if (!selector && (judge->status == BH_INVALID_ARGUMENT || judge->status == BH_LOAD_FAILED)) {
+    if (!selector && detail->reason != BH_REASON_OUTPUT &&
+        (judge->status == BH_INVALID_ARGUMENT || judge->status == BH_LOAD_FAILED)) {
         return refuse(detail->cause ? detail->cause : judge->status, "%s", detail->message);
     }
-    return bhi_session_fail("judge", selector ? "--device" : NULL, judge->status, detail);
+    return fail(selector ? "--device" : NULL, judge->status, detail);
 }
 
 /* -- candidates ------------------------------------------------------------------------------ */
@@ -365,22 +348,6 @@ static void wipe(const struct judge *judge) {
     }
 }
 
-/* Takes the verdicts that are recorded, and records which judging it is. */
-static int begin_journal(struct judge *judge) {
-    struct bhi_complaint complaint;
-    if (!judge->state) {
-        return BHI_EXIT_READY;
-    }
-    const int exit_status = journal_exit_status(
-        bhi_judge_journal_begin(&judge->journal, judge->judge, &complaint), &complaint);
-    for (size_t i = 0; exit_status == BHI_EXIT_READY && i < judge->count; i++) {
-        if (!judge->candidates[i].file.code) { /* standard input has no file to compare with */
-            bhi_judge_journal_find(&judge->journal, &judge->candidates[i]);
-        }
-    }
-    return exit_status;
-}
-
 static bh_judge_candidate given(const struct bhi_candidate *candidate) {
     const struct bhi_kernel_file *file = &candidate->file;
     return (bh_judge_candidate){.struct_size = sizeof(bh_judge_candidate),
@@ -398,11 +365,8 @@ static bool take(struct judge *judge, const struct bhi_candidate *candidate, bh_
         judge->status = status;
         judge->detail = *detail;
         judge->what = candidate->file.path;
-    } else if (status == BH_OK && judge->state &&
-               !bhi_judge_journal_note(&judge->journal, candidate)) {
-        judge->unrecorded = true;
     }
-    return judge->status == BH_OK && !judge->unrecorded;
+    return judge->status == BH_OK;
 }
 
 /* Judges candidates until there are no more. */
@@ -410,13 +374,10 @@ static void judge_some(void *argument) {
     struct judge *judge = argument;
     bool more = true;
     pthread_mutex_lock(&judge->mutex);
-    while (more && judge->next < judge->count && judge->status == BH_OK && !judge->unrecorded) {
+    while (more && judge->next < judge->count && judge->status == BH_OK) {
         struct bhi_candidate *candidate = &judge->candidates[judge->next++];
         const bh_judge_candidate one = given(candidate);
         bh_detail detail = {0};
-        if (candidate->judged) {
-            continue;
-        }
         pthread_mutex_unlock(&judge->mutex);
         candidate->judgement.struct_size = sizeof candidate->judgement;
         const bh_status status = bh_judge_run(judge->judge, &one, &candidate->judgement, &detail);
@@ -467,10 +428,7 @@ static int list_candidates(struct judge *judge) {
 
 static int judge_all(struct judge *judge) {
     const size_t count = judge->count, workers = judge->options.parallel;
-    for (size_t i = 0; i < count; i++) {
-        judge->judged += judge->candidates[i].judged;
-    }
-    show(judge, "judged", judge->judged, count, NULL);
+    show(judge, "judged", 0, count, NULL);
     const int exit_status = run(judge, workers < count ? workers : count, judge_some);
     wipe(judge);
     return exit_status;
@@ -534,34 +492,17 @@ static int dump_all(struct judge *judge) {
 }
 
 static int report(const struct judge *judge) {
-    struct bhi_judge_report report = {
-        .task = &judge->judge->task,
-        .task_path = judge->args->operands[0],
-        .weak = judge->judge->weak,
-        .weak_count = judge->judge->weak_count,
-        .hidden_seeds = judge->judge->seeds,
-        .hidden_count = judge->judge->seed_count,
-        .candidates = judge->candidates,
-        .count = judge->count,
-        .timed = judge->options.timed,
-        .baseline = judge->baseline.path,
-        .device = bh_judge_device(judge->judge),
-        .workers = judge->options.parallel,
-        .dump = judge->dump,
-        .folders = judge->folders,
-    };
+    struct bhi_judge_report report;
     const char *html = bhi_args_value(judge->args, BHI_JUDGE_HTML);
     const char *rank = bhi_args_value(judge->args, BHI_JUDGE_RANK);
     struct bhi_complaint complaint;
     int exit_status;
+    bhi_judge_tell(judge->judge, judge->candidates, judge->count, &report);
+    report.task_path = judge->args->operands[0];
     report.by_error = rank && !strcmp(rank, "error");
-    for (size_t i = 0; i < report.count; i++) {
-        const bh_judgement *judgement = &report.candidates[i].judgement;
-        report.correct += judgement->verdict == BH_JUDGE_CORRECT;
-        if (judgement->flushed_bytes > report.flushed) {
-            report.flushed = judgement->flushed_bytes;
-        }
-    }
+    report.baseline = judge->baseline.path;
+    report.dump = judge->dump;
+    report.folders = judge->folders;
     exit_status = judge->undumped                  ? BHI_EXIT_ENVIRON
                   : report.correct == report.count ? BHI_EXIT_READY
                                                    : BHI_EXIT_POISONED;
@@ -588,13 +529,11 @@ static int work(const struct bhi_args *args) {
     pthread_mutex_init(&judge->mutex, NULL);
     judge->terminal = isatty(STDERR_FILENO) == 1;
     exit_status = take_timing(judge) ?: take_workers(judge) ?: check_html(judge) ?:
-                  open_judge(judge) ?: list_candidates(judge) ?: begin_dump(judge) ?: open_journal(judge) ?:
-                  prepare(judge) ?: begin_journal(judge) ?: judge_all(judge) ?: time_all(judge) ?:
+                  list_candidates(judge) ?: take_state(judge) ?: open_judge(judge) ?: begin_dump(judge) ?:
+                  prepare(judge) ?: judge_all(judge) ?: time_all(judge) ?:
                   dump_all(judge) ?: report(judge);
-    bhi_complain_cancelled("judge", exit_status, judge->state ? "; --resume continues" : "");
-    if (judge->state) {
-        bhi_judge_journal_close(&judge->journal);
-    }
+    bhi_complain_cancelled("judge", exit_status,
+                           judge->options.state ? "; --resume continues" : "");
     bh_judge_destroy(judge->judge);
     pthread_mutex_destroy(&judge->mutex);
     for (size_t i = 0; i < judge->count && judge->folders; i++) {

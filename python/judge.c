@@ -137,6 +137,10 @@ static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
         {"timed_runs", offsetof(bh_judge_options, timed_runs), BHI_PY_U32},
         {"slower_than", offsetof(bh_judge_options, slower_than), BHI_PY_F64},
         {"strict", offsetof(bh_judge_options, strict), BHI_PY_BOOL},
+        {"parallel", offsetof(bh_judge_options, parallel), BHI_PY_U32},
+        {"state", offsetof(bh_judge_options, state), BHI_PY_TEXT},
+        {"resume", offsetof(bh_judge_options, resume), BHI_PY_BOOL},
+        {"html", offsetof(bh_judge_options, html), BHI_PY_TEXT},
     };
     struct judge *self = (struct judge *)object;
     PyObject *values, *seeds, *reference, *checks, *given;
@@ -487,6 +491,50 @@ static PyObject *judge_repeat(PyObject *object, PyObject *args) {
     return parts;
 }
 
+/* Takes a list of bytes; the caller frees *out, which borrows them. */
+static bool take_names(PyObject *list, const char ***out) {
+    const Py_ssize_t count = PyList_Size(list);
+    *out = calloc((size_t)count + 1, sizeof **out);
+    for (Py_ssize_t i = 0; *out && i < count; i++) {
+        if (!((*out)[i] = PyBytes_AsString(PyList_GetItem(list, i)))) {
+            return false;
+        }
+    }
+    return *out || PyErr_NoMemory();
+}
+
+/* (names, what tell() has told of each, whether errors rank) */
+static PyObject *judge_page(PyObject *object, PyObject *args) {
+    struct judge *self = (struct judge *)object;
+    const char **names = NULL, *judgements;
+    PyObject *list;
+    Py_ssize_t size;
+    int by_error;
+    bh_detail detail;
+    if (!PyArg_ParseTuple(args, "O!y#p:page", &PyList_Type, &list, &judgements, &size, &by_error)) {
+        return NULL;
+    }
+    const size_t count = (size_t)PyList_Size(list);
+    if ((size_t)size != count * sizeof(bh_judgement)) {
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "judge: these are no judgements");
+    }
+    if (!take_names(list, &names) || !enter(self)) {
+        free(names);
+        return NULL;
+    }
+    bh_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = bh_judge_page(self->judge, names, (const bh_judgement *)judgements, count,
+                           by_error ? BH_JUDGE_BY_ERROR : BH_JUDGE_BY_TIME, &detail);
+    Py_END_ALLOW_THREADS
+    free(names);
+    leave(self);
+    if (status != BH_OK) {
+        return bhi_py_fail(status, &detail);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *judge_cancel(PyObject *object, PyObject *unused) {
     struct judge *self = (struct judge *)object;
     (void)unused;
@@ -554,6 +602,7 @@ static PyMethodDef methods[] = {
      "Make the inputs and run the reference; the first candidate does it otherwise."},
     {"_run", judge_run, METH_VARARGS, NULL},
     {"_repeat", judge_repeat, METH_VARARGS, NULL},
+    {"_page", judge_page, METH_VARARGS, NULL},
     {"_seeds", judge_seeds, METH_NOARGS, NULL},
     {"cancel", judge_cancel, METH_NOARGS,
      "End all judging, for good: calls of other threads raise `Cancelled`."},

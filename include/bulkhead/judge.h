@@ -74,6 +74,14 @@ typedef struct bh_judge_options {
     bh_judge_check check; /* compares the outputs that the task compares by "check"; NULL (default):
                              there are none */
     void *check_user;     /* passed to |check| */
+    const char *state; /* a folder that keeps each judgement as soon as it is known, for one
+                              judge at a time; made if it does not exist; NULL (default): none */
+    bool resume;       /* |state| has a judging of this task, on this device, which goes on: its
+                              hidden seeds are the judge's, and a candidate of the same name (its
+                              path, if it has none) and content has the judgement that is there;
+                              default false: |state| must have none */
+    const char *html;  /* the file that bh_judge_page writes: bh_judge_create checks that it can
+                              be, and is a page if it exists; NULL (default): none */
 } bh_judge_options;
 
 /* Reads and checks a task. Starts nothing: files that the task names are not opened yet. Nothing of
@@ -82,7 +90,9 @@ typedef struct bh_judge_options {
  *   BH_INVALID_ARGUMENT  the task is wrong, or a field is. The detail begins with file and line
  *                        ("task" for a text) and names the field of the task
  *   BH_LOAD_FAILED       the task file cannot be read; the detail has errno
- *   BH_NO_MEMORY, BH_SYSTEM */
+ *   BH_SYSTEM            also: the state folder is damaged, another process has it, or it cannot be
+ *                        written
+ *   BH_NO_MEMORY */
 BH_API BH_MUST_USE bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out_judge,
                                              bh_detail *detail);
 
@@ -99,7 +109,8 @@ BH_API BH_MUST_USE bh_status bh_judge_create(const bh_judge_options *options, bh
  *                        CORRECT. With bh_judge_options.strict also: the task is weak
  *   BH_LOAD_FAILED       a file that the task names cannot be read, or is not of its type and shape
  *   BH_CANCELLED         bh_judge_cancel was called
- *   a status of class ENVIRON: the machine cannot do it */
+ *   a status of class ENVIRON: the machine cannot do it, or the state folder cannot be written
+ * The state folder may be of another task, other files or another device: BH_INVALID_ARGUMENT. */
 BH_API BH_MUST_USE bh_status bh_judge_prepare(bh_judge *judge, bh_detail *detail);
 
 /* A kernel to be judged. Give either |path| or |code|. Nothing of it needs to outlive the call. */
@@ -158,6 +169,22 @@ BH_API BH_MUST_USE bh_status bh_judge_time(bh_judge *judge, const bh_judge_candi
 BH_API BH_MUST_USE bh_status bh_judge_repeat(bh_judge *judge, const bh_judge_candidate *candidate,
                                              const bh_judgement *judgement,
                                              bh_judge_arrays **out_arrays, bh_detail *detail);
+
+/* In which order a page lists those that are CORRECT. */
+typedef enum bh_judge_order {
+    BH_JUDGE_BY_TIME = 0,  /* relative to the reference */
+    BH_JUDGE_BY_ERROR = 1, /* the largest absolute error of all outputs */
+} bh_judge_order;
+
+/* Writes bh_judge_options.html, whole or not at all: a leaderboard of |count| candidates, and plots of
+ * what was measured. |judgements| are an array, |names| what it calls them (NULL, also of one: the
+ * judgement's name). Thread: any. Blocks while the file is written. Returns BH_OK, or
+ *   BH_INVALID_ARGUMENT  the judge has no html, is not prepared, or an argument is wrong
+ *   BH_SYSTEM            the page cannot be written; what was there stays
+ *   BH_CANCELLED, BH_NO_MEMORY */
+BH_API BH_MUST_USE bh_status bh_judge_page(bh_judge *judge, const char *const *names,
+                                           const bh_judgement *judgements, size_t count,
+                                           bh_judge_order order, bh_detail *detail);
 
 /* Returns the hidden seeds, so that the judging can be repeated: those of the options, or the
  * random one. Writes the first |capacity|; *out_count is how many there are. Does not block. */

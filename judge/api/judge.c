@@ -29,8 +29,7 @@ bool bhi_judge_is(const bh_judge *judge) {
     return judge && judge->magic == MAGIC;
 }
 
-/* Begins a call. BH_OK: leave() ends it. */
-static bh_status enter(bh_judge *judge, const char *call, bh_detail *detail) {
+bh_status bhi_judge_enter(bh_judge *judge, const char *call, bh_detail *detail) {
     if (!bhi_judge_is(judge)) {
         return BHI_FAIL(detail, call, BH_REASON_RELEASED, "judge");
     }
@@ -44,7 +43,7 @@ static bh_status enter(bh_judge *judge, const char *call, bh_detail *detail) {
     return cancelled ? BHI_FAIL(detail, call, BH_REASON_CANCELLED) : BH_OK;
 }
 
-static void leave(bh_judge *judge) {
+void bhi_judge_leave(bh_judge *judge) {
     pthread_mutex_lock(&judge->lock);
     judge->users--;
     pthread_cond_broadcast(&judge->changed);
@@ -136,21 +135,19 @@ static bh_status check(const bh_judge_options *options, bh_detail *detail) {
     if (options->seed_count && !options->seeds) {
         return BHI_FAIL(detail, "bh_judge_create", BH_REASON_NULL, "options.seeds");
     }
+    if (options->state && !*options->state) {
+        return refuse(detail, "options.state", "is empty");
+    }
+    if (options->resume && (!options->state || options->seed_count)) {
+        return refuse(detail, "options.resume",
+                      options->state ? "excludes seeds: they are those of the state"
+                                     : "needs state");
+    }
     if (options->parallel > MOST_PARALLEL) {
         return BHI_FAIL(detail, "bh_judge_create", BH_REASON_OVER, "options.parallel",
                         .value = options->parallel, .limit = MOST_PARALLEL);
     }
     return check_timing(options, detail);
-}
-
-bool bhi_judge_seed(bh_judge *judge, const uint64_t *seeds, size_t count) {
-    free(judge->seeds);
-    judge->seeds = calloc(count + 1, sizeof *judge->seeds);
-    judge->seed_count = judge->seeds ? count : 0;
-    for (size_t i = 0; i < judge->seed_count; i++) {
-        judge->seeds[i] = seeds[i];
-    }
-    return judge->seeds;
 }
 
 /* The noise has a seed of its own, which is never shown. */
@@ -161,10 +158,14 @@ static bh_status take_seeds(bh_judge *judge, const bh_judge_options *options, bh
                         .sys_errno = errno);
     }
     judge->court.noise_seed = random[0];
-    return bhi_judge_seed(judge, options->seed_count ? options->seeds : &random[1],
-                          options->seed_count ? options->seed_count : 1)
-               ? BH_OK
-               : BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
+    judge->seed_count = options->seed_count ? options->seed_count : 1;
+    judge->seeds = calloc(judge->seed_count, sizeof *judge->seeds);
+    if (!judge->seeds) {
+        return BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
+    }
+    memcpy(judge->seeds, options->seed_count ? options->seeds : &random[1],
+           judge->seed_count * sizeof *judge->seeds);
+    return BH_OK;
 }
 
 static bh_status read_task(bh_judge *judge, const bh_judge_options *options, const char *path,
@@ -211,10 +212,11 @@ static bh_status fill(bh_judge *judge, const bh_judge_options *options, bh_detai
     if (!judge->place || (options->device && !judge->device)) {
         return BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
     }
-    const bh_status status = take_seeds(judge, options, detail);
-    BHI_TRY(status);
+    BHI_TRY(take_seeds(judge, options, detail));
     BHI_TRY(read_task(judge, options, path, detail));
-    return take_baseline(judge, options, detail);
+    BHI_TRY(take_baseline(judge, options, detail));
+    BHI_TRY(bhi_judge_open_page(judge, options, detail));
+    return bhi_judge_open_record(judge, options, detail);
 }
 
 static void free_judge(bh_judge *judge) {
@@ -225,9 +227,12 @@ static void free_judge(bh_judge *judge) {
     bhi_task_free(&judge->task);
     bhi_baseline_free(judge);
     bh_buffer_release(judge->pin);
+    bhi_judge_close_record(judge);
+    free(judge->html);
     free(judge->seeds);
     free(judge->place);
     free(judge->device);
+    pthread_mutex_destroy(&judge->recording);
     pthread_mutex_destroy(&judge->lock);
     pthread_cond_destroy(&judge->changed);
     if (judge->c) {
@@ -263,6 +268,7 @@ BH_API bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out
     judge->pid = getpid();
     judge->options = ours;
     pthread_mutex_init(&judge->lock, NULL);
+    pthread_mutex_init(&judge->recording, NULL);
     pthread_cond_init(&judge->changed, NULL);
     judge->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (judge->c) {
@@ -364,12 +370,16 @@ static bh_status find_weaknesses(bh_judge *judge, bh_detail *detail) {
                : BH_OK;
 }
 
-static bh_status prepare(bh_judge *judge, const char *call, bh_detail *detail) {
-    bh_status status = BH_OK;
+bool bhi_judge_is_ready(bh_judge *judge) {
     pthread_mutex_lock(&judge->lock);
     const bool ready = judge->ready;
     pthread_mutex_unlock(&judge->lock);
-    if (!ready) {
+    return ready;
+}
+
+static bh_status prepare(bh_judge *judge, const char *call, bh_detail *detail) {
+    bh_status status = BH_OK;
+    if (!bhi_judge_is_ready(judge)) {
         const struct turn turn = begin_turn(judge, true);
         if (!judge->ready) {
             (void)((status = make_trials(judge, detail)) != BH_OK ||
@@ -377,7 +387,8 @@ static bh_status prepare(bh_judge *judge, const char *call, bh_detail *detail) {
                    (status = find_device(judge, detail)) != BH_OK ||
                    (status = run_reference(judge, detail)) != BH_OK ||
                    (status = find_weaknesses(judge, detail)) != BH_OK ||
-                   (status = bhi_baseline_check(judge, detail)) != BH_OK);
+                   (status = bhi_baseline_check(judge, detail)) != BH_OK ||
+                   (status = bhi_judge_begin_record(judge, detail)) != BH_OK);
         }
         pthread_mutex_lock(&judge->lock);
         judge->ready |= status == BH_OK;
@@ -388,10 +399,10 @@ static bh_status prepare(bh_judge *judge, const char *call, bh_detail *detail) {
 }
 
 BH_API bh_status bh_judge_prepare(bh_judge *judge, bh_detail *detail) {
-    bh_status status = enter(judge, "bh_judge_prepare", detail);
+    bh_status status = bhi_judge_enter(judge, "bh_judge_prepare", detail);
     if (status == BH_OK) {
         status = prepare(judge, "bh_judge_prepare", detail);
-        leave(judge);
+        bhi_judge_leave(judge);
     }
     return status;
 }
@@ -456,11 +467,15 @@ static bool check_candidate(bh_judge *judge, struct bhi_candidate *candidate,
     return known;
 }
 
-static bool time_candidate(bh_judge *judge, struct bhi_candidate *candidate,
+/* Times that are recorded are not taken again. */
+static bool time_candidate(bh_judge *judge, struct bhi_candidate *candidate, bool *out_measured,
                            struct bhi_judge_outcome *outcome) {
-    if (candidate->judgement.verdict != BH_JUDGE_CORRECT) {
+    if (candidate->judgement.verdict != BH_JUDGE_CORRECT ||
+        (judge->state &&
+         bhi_slower_judge_known(&judge->court, &judge->options, &candidate->judgement))) {
         return true;
     }
+    *out_measured = true;
     const struct turn turn = begin_turn(judge, true);
     judge->timing = judge->timing ||
                     bhi_timekeeper_open(&judge->court, &judge->options, &judge->timer, outcome);
@@ -482,16 +497,23 @@ static bh_status judge_file(bh_judge *judge, const char *call, unsigned steps,
                             struct bhi_candidate *candidate, struct bhi_repeated *out_repeated,
                             bh_detail *detail) {
     struct bhi_judge_outcome outcome = {.status = BH_OK};
-    const bh_status status = prepare(judge, call, detail);
-    if (status != BH_OK) {
-        return status;
+    bh_status status = prepare(judge, call, detail);
+    bool known = status == BH_OK, measured = false;
+    if (known && steps & BHI_STEP_CHECK && !bhi_judge_find_record(judge, candidate)) {
+        known = check_candidate(judge, candidate, &outcome);
+        status = known ? bhi_judge_record(judge, candidate, detail) : BH_OK;
     }
-    const bool known =
-        (!(steps & BHI_STEP_CHECK) || check_candidate(judge, candidate, &outcome)) &&
-        (!(steps & BHI_STEP_MEASURE) || time_candidate(judge, candidate, &outcome)) &&
-        (!(steps & BHI_STEP_REPEAT) || repeat_candidate(judge, candidate, out_repeated, &outcome));
-    return cancelled_or(judge, call, known ? BH_OK : bhi_judge_outcome_give(&outcome, NULL, detail),
-                        detail);
+    if (known && status == BH_OK && steps & BHI_STEP_MEASURE) {
+        known = time_candidate(judge, candidate, &measured, &outcome);
+        status = known && measured ? bhi_judge_record(judge, candidate, detail) : BH_OK;
+    }
+    if (known && status == BH_OK && steps & BHI_STEP_REPEAT) {
+        known = repeat_candidate(judge, candidate, out_repeated, &outcome);
+    }
+    if (status == BH_OK && !known) {
+        status = bhi_judge_outcome_give(&outcome, NULL, detail);
+    }
+    return cancelled_or(judge, call, status, detail);
 }
 
 bh_status bhi_judge_serve(bh_judge *judge, const char *call, unsigned steps,
@@ -502,7 +524,7 @@ bh_status bhi_judge_serve(bh_judge *judge, const char *call, unsigned steps,
     (void)((status = bhi_layout_take(BHI_OURS(bh_judge_candidate), &ours, given, call, "candidate",
                                      detail)) != BH_OK ||
            (status = take_file(&ours, call, &candidate->file, detail)) != BH_OK ||
-           (status = enter(judge, call, detail)) != BH_OK);
+           (status = bhi_judge_enter(judge, call, detail)) != BH_OK);
     if (status == BH_OK) {
         const bool unable = steps == BHI_STEP_MEASURE && !judge->options.timed;
         const bool later = !judge->options.timed || (steps & BHI_STEP_CHECK && ours.check_only);
@@ -510,7 +532,7 @@ bh_status bhi_judge_serve(bh_judge *judge, const char *call, unsigned steps,
         status = unable
                      ? BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "judge", .text = "has no timed")
                      : judge_file(judge, call, steps, candidate, out_repeated, detail);
-        leave(judge);
+        bhi_judge_leave(judge);
     }
     free((void *)candidate->file.code);
     return status;
@@ -572,7 +594,7 @@ BH_API void bh_judge_cancel(bh_judge *judge) {
     pthread_mutex_lock(&judge->lock);
     judge->ended &= !refused; /* bh_judge_destroy does it */
     pthread_mutex_unlock(&judge->lock);
-    leave(judge);
+    bhi_judge_leave(judge);
 }
 
 BH_API void bh_judge_destroy(bh_judge *judge) {

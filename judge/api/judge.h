@@ -12,6 +12,8 @@
 #include "judge/check/repeat.h"
 #include "judge/check/trial.h"
 #include "judge/check/weak.h"
+#include "judge/journal/journal.h"
+#include "judge/report/report.h"
 #include "judge/time/measure.h"
 #include "tool/device_choice.h"
 
@@ -45,6 +47,11 @@ struct bh_judge {
     uint64_t *seeds; /* owned */
     size_t seed_count;
     locale_t c; /* of a turn */
+
+    char *state; /* the folder of |journal|; owned; NULL: nothing is recorded */
+    struct bhi_judge_journal journal;
+    pthread_mutex_t recording; /* one record at a time */
+    char *html;                /* a page that can be written; owned; NULL: none */
 };
 
 bool bhi_judge_is(const bh_judge *judge);
@@ -57,9 +64,30 @@ bh_status bhi_judge_serve(bh_judge *judge, const char *call, unsigned steps,
                           const bh_judge_candidate *given, struct bhi_candidate *candidate,
                           struct bhi_repeated *out_repeated, bh_detail *detail);
 
-/* Gives the judge other hidden seeds, before it is prepared: those of a judging that goes on.
- * Returns false if memory ran out. */
-bool bhi_judge_seed(bh_judge *judge, const uint64_t *seeds, size_t count);
+/* Begins a call. BH_OK: bhi_judge_leave ends it. */
+bh_status bhi_judge_enter(bh_judge *judge, const char *call, bh_detail *detail);
+void bhi_judge_leave(bh_judge *judge);
+/* Has the reference run? */
+bool bhi_judge_is_ready(bh_judge *judge);
+
+/* The state folder. Each of these does nothing if the judge has none. */
+
+/* Opens it, when the judge has its seeds: it takes those of a judging that goes on. */
+bh_status bhi_judge_open_record(bh_judge *judge, const bh_judge_options *options,
+                                bh_detail *detail);
+/* When the reference has run. */
+bh_status bhi_judge_begin_record(bh_judge *judge, bh_detail *detail);
+/* Takes what is recorded of a candidate with this content. Returns false if nothing is. */
+bool bhi_judge_find_record(bh_judge *judge, struct bhi_candidate *candidate);
+bh_status bhi_judge_record(bh_judge *judge, const struct bhi_candidate *candidate,
+                           bh_detail *detail);
+void bhi_judge_close_record(bh_judge *judge);
+
+/* Checks that the page can be written. */
+bh_status bhi_judge_open_page(bh_judge *judge, const bh_judge_options *options, bh_detail *detail);
+/* What reports say of a judge that is prepared and its candidates; all is borrowed. */
+void bhi_judge_tell(const bh_judge *judge, const struct bhi_candidate *candidates, size_t count,
+                    struct bhi_judge_report *out);
 
 /* -- functions.c ----------------------------------------------------------------------------- */
 

@@ -260,7 +260,7 @@ static bool damaged(const struct bhi_judge_journal *journal, size_t line,
                     struct bhi_complaint *complaint) {
     return bhi_refuse(complaint,
                       "%.600s/" FILE_NAME ":%zu: it is damaged: put a copy of it in its place, or "
-                      "give another folder (--state)",
+                      "give another folder",
                       journal->path, line);
 }
 
@@ -280,7 +280,7 @@ static bool take_line(struct bhi_judge_journal *journal, const char *line, size_
         return json_integer_value(version) == VERSION ||
                bhi_refuse(complaint,
                           "%.600s/" FILE_NAME " was made by another version of bulkhead: continue "
-                          "with that version, or give another folder (--state)",
+                          "with that version, or give another folder",
                           journal->path);
     }
     if (!read_file(object, &path, content)) {
@@ -382,7 +382,7 @@ enum bhi_judge_journal_result bhi_judge_journal_open(struct bhi_judge_journal *j
     if (!journal->header && bhi_lock_is_used(&journal->lock)) {
         bhi_refuse(complaint,
                    "%.600s has lost its " FILE_NAME ", or is the state of another command: put a "
-                   "copy in its place, or give another folder (--state)",
+                   "copy in its place, or give another folder",
                    path);
         return BHI_JOURNAL_ENVIRON;
     }
@@ -392,8 +392,8 @@ enum bhi_judge_journal_result bhi_judge_journal_open(struct bhi_judge_journal *j
     if (journal->header && !resume) {
         const size_t count = count_candidates(journal);
         bhi_refuse(complaint,
-                   "%.600s has a judging of %zu candidate%s: continue it (--resume), or give "
-                   "another folder (--state)",
+                   "%.600s has a judging of %zu candidate%s: resume it, or give "
+                   "another folder",
                    path, count, count == 1 ? "" : "s");
         return BHI_JOURNAL_BAD_INPUT;
     }
@@ -404,21 +404,25 @@ enum bhi_judge_journal_result bhi_judge_journal_open(struct bhi_judge_journal *j
     return BHI_JOURNAL_OK;
 }
 
-bool bhi_judge_journal_seeds(const struct bhi_judge_journal *journal, bh_judge *judge,
-                             struct bhi_complaint *complaint) {
+bool bhi_judge_journal_seeds(const struct bhi_judge_journal *journal, uint64_t **out_seeds,
+                             size_t *out_count, struct bhi_complaint *complaint) {
     const json_t *seeds = json_object_get(journal->header, "hidden_seeds");
-    const size_t count = json_array_size(seeds);
-    uint64_t *numbers = calloc(count + 1, sizeof *numbers);
     struct bhi_complaint inner;
-    bool good = numbers && json_is_array(seeds);
-    for (size_t i = 0; good && i < count; i++) {
-        const char *seed = json_string_value(json_array_get(seeds, i));
-        good = seed && bhi_parse_count(seed, 0, UINT64_MAX, &numbers[i], &inner);
+    bool good = json_is_array(seeds);
+    *out_count = json_array_size(seeds);
+    *out_seeds = calloc(*out_count + 1, sizeof **out_seeds);
+    if (!*out_seeds) {
+        return bhi_refuse_memory(complaint);
     }
-    const bool taken = !good || bhi_judge_seed(judge, numbers, count);
-    const bool memory = !numbers || !taken;
-    free(numbers);
-    return memory ? bhi_refuse_memory(complaint) : good || damaged(journal, 1, complaint);
+    for (size_t i = 0; good && i < *out_count; i++) {
+        const char *seed = json_string_value(json_array_get(seeds, i));
+        good = seed && bhi_parse_count(seed, 0, UINT64_MAX, &(*out_seeds)[i], &inner);
+    }
+    if (!good) {
+        free(*out_seeds);
+        *out_seeds = NULL;
+    }
+    return good || damaged(journal, 1, complaint);
 }
 
 /* -- which judging it is --------------------------------------------------------------------- */
@@ -485,44 +489,45 @@ static bool append(struct bhi_judge_journal *journal, json_t *object,
     }
     const int error = errno;
     (void)!ftruncate(journal->fd, (off_t)journal->length);
-    return bhi_refuse(complaint,
-                      "%.600s/" FILE_NAME " cannot be written: %s; what it has is intact, --resume "
-                      "continues",
-                      journal->path, strerror(error));
+    return bhi_refuse(
+        complaint, "%.600s/" FILE_NAME " cannot be written: %s; what it has is intact: resume it",
+        journal->path, strerror(error));
 }
 
-static json_t *make_header(const bh_judge *judge, const char *identity) {
+static json_t *make_header(const struct bhi_court *court, const uint64_t *hidden, size_t count,
+                           const char *identity) {
     json_t *header = json_object(), *seeds = json_array();
-    for (size_t i = 0; i < judge->seed_count; i++) {
-        json_array_append_new(seeds, bhi_json_digits(judge->seeds[i]));
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(seeds, bhi_json_digits(hidden[i]));
     }
     BHI_JSON_ADD(header, {"bulkhead_judge", json_integer(VERSION)},
-                 {"task", bhi_json_text(judge->task.name)}, {"identity", json_string(identity)},
-                 {"device", json_string(judge->court.device)}, {"hidden_seeds", seeds});
+                 {"task", bhi_json_text(court->task->name)}, {"identity", json_string(identity)},
+                 {"device", json_string(court->device)}, {"hidden_seeds", seeds});
     return header;
 }
 
-static bool begin_new(struct bhi_judge_journal *journal, const bh_judge *judge,
-                      const char *identity, struct bhi_complaint *complaint) {
+static bool begin_new(struct bhi_judge_journal *journal, json_t *header,
+                      struct bhi_complaint *complaint) {
     if (journal->fd < 0) {
         journal->fd = openat(journal->folder.fd, FILE_NAME,
                              O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     }
     if (journal->fd < 0 || ftruncate(journal->fd, 0) != 0) {
+        json_decref(header);
         return bhi_refuse(complaint, "%.600s/" FILE_NAME " cannot be made: %s", journal->path,
                           strerror(errno));
     }
     journal->lock.made = false;
     bhi_lock_sign(&journal->lock);
-    return append(journal, make_header(judge, identity), complaint) &&
+    return append(journal, header, complaint) &&
            bhi_state_folder_sync(&journal->folder, journal->path, complaint) &&
            bhi_lock_mark_used(&journal->lock, complaint);
 }
 
 enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *journal,
-                                                      const bh_judge *judge,
+                                                      const struct bhi_court *court,
+                                                      const uint64_t *seeds, size_t seed_count,
                                                       struct bhi_complaint *complaint) {
-    const struct bhi_court *court = &judge->court;
     char identity[HASH_TEXT + 1];
     journal->court = court;
     if (!identify(court, identity)) {
@@ -530,14 +535,15 @@ enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *
         return BHI_JOURNAL_ENVIRON;
     }
     if (!journal->header) {
-        return begin_new(journal, judge, identity, complaint) ? BHI_JOURNAL_OK
-                                                              : BHI_JOURNAL_ENVIRON;
+        return begin_new(journal, make_header(court, seeds, seed_count, identity), complaint)
+                   ? BHI_JOURNAL_OK
+                   : BHI_JOURNAL_ENVIRON;
     }
     const char *before = json_string_value(json_object_get(journal->header, "identity"));
     if (!before || strcmp(before, identity) != 0) {
         bhi_refuse(complaint,
                    "%.600s is of another task: its text, the files that it names, what the "
-                   "reference computes, or the baseline has changed; give another folder (--state)",
+                   "reference computes, or the baseline has changed; give another folder",
                    journal->path);
         return BHI_JOURNAL_BAD_INPUT;
     }
@@ -546,7 +552,7 @@ enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *
     if (device && strcmp(device, court->device) != 0) {
         bhi_refuse(complaint,
                    "%.600s is of device %.47s, and this is %s: name that one (--device), or give "
-                   "another folder (--state)",
+                   "another folder",
                    journal->path, device, court->device);
         return BHI_JOURNAL_BAD_INPUT;
     }
@@ -570,6 +576,15 @@ enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *
 
 /* -- verdicts -------------------------------------------------------------------------------- */
 
+static bool hash_code(const struct bhi_kernel_file *file, uint8_t out[BHI_CONTENT_HASH]) {
+    struct bhi_content_hash *hash = bhi_content_hash_begin();
+    if (hash) {
+        bhi_content_hash_add(hash, file->code, file->size);
+        bhi_content_hash_end(hash, out);
+    }
+    return hash;
+}
+
 static bool hash_file(const char *path, uint8_t out[BHI_CONTENT_HASH]) {
     struct stat status;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -585,7 +600,8 @@ void bhi_judge_journal_find(const struct bhi_judge_journal *journal,
                             struct bhi_candidate *candidate) {
     uint8_t now[BHI_CONTENT_HASH], then[BHI_CONTENT_HASH];
     const char *file, *path = candidate->file.path;
-    if (!json_array_size(journal->records) || !hash_file(path, now)) {
+    if (!json_array_size(journal->records) ||
+        !(candidate->file.code ? hash_code(&candidate->file, now) : hash_file(path, now))) {
         return;
     }
     for (size_t i = json_array_size(journal->records); i-- > 0 && !candidate->judged;) {

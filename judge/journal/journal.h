@@ -12,7 +12,7 @@
 
 #include "batch/journal/lock.h"
 #include "batch/journal/state_folder.h"
-#include "judge/api/judge.h"
+#include "judge/check/candidate.h"
 
 struct bhi_judge_journal {
     const char *path; /* of the folder, as given; borrowed */
@@ -33,19 +33,21 @@ enum bhi_judge_journal_result { BHI_JOURNAL_OK, BHI_JOURNAL_BAD_INPUT, BHI_JOURN
 enum bhi_judge_journal_result bhi_judge_journal_open(struct bhi_judge_journal *journal,
                                                      const char *path, bool resume,
                                                      struct bhi_complaint *complaint);
-/* Gives |judge|, which is not prepared yet, the hidden seeds of a judging that goes on. Returns
- * false if they are damaged or memory ran out. */
-bool bhi_judge_journal_seeds(const struct bhi_judge_journal *journal, bh_judge *judge,
-                             struct bhi_complaint *complaint);
-/* Call it when |judge| is prepared. Records which judging it is; one that goes on must be of the
- * same task, inputs, expected outputs and device. */
+/* Gives the hidden seeds of a judging that goes on, which the caller frees. Returns false if they are
+ * damaged or memory ran out. */
+bool bhi_judge_journal_seeds(const struct bhi_judge_journal *journal, uint64_t **out_seeds,
+                             size_t *out_count, struct bhi_complaint *complaint);
+/* Call it when the reference has run. Records which judging it is; one that goes on must be of the same
+ * task, inputs, expected outputs and device. */
 enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *journal,
-                                                      const bh_judge *judge,
+                                                      const struct bhi_court *court,
+                                                      const uint64_t *seeds, size_t seed_count,
                                                       struct bhi_complaint *complaint);
-/* Fills in the judgement if the path has a record and its file still has that content. */
+/* Fills in the judgement if the path, or the name of code in memory, has a record of the same
+ * content. Any number of threads may. */
 void bhi_judge_journal_find(const struct bhi_judge_journal *journal,
                             struct bhi_candidate *candidate);
-/* Records a verdict, durably. Returns false, with |complaint| of the journal, if that failed. */
+/* Records a verdict, durably; one thread at a time. Returns false, with |complaint| of the journal, if that failed. */
 bool bhi_judge_journal_note(struct bhi_judge_journal *journal,
                             const struct bhi_candidate *candidate);
 void bhi_judge_journal_close(struct bhi_judge_journal *journal);

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, Union, cast
 
 from . import _native, references
@@ -102,10 +103,14 @@ def _to_baseline(source: Source | None) -> tuple[bytes, bytes | None, bytes | No
 # -- judging ---------------------------------------------------------------------------------------
 
 
-class Judge(_native.Judge, Scoped):
-    """Judges candidates of one task, one after the other; its reference runs once.
+_MOST_WORKERS = 64
 
-    The parameters are those of `judge`. Close it, or use it in a `with` block: it has workers. A
+
+class Judge(_native.Judge, Scoped):
+    """Judges candidates of one task; its reference runs once.
+
+    The parameters are those of `judge`. Several threads may call `run`: `workers` of their
+    candidates are judged at the same time. Close it, or use it in a `with` block: it has workers. A
     `KeyboardInterrupt` in `run` or `prepare` ends all its judging, as `cancel` does.
 
     >>> with bh.Judge(task, seed=42) as judge:
@@ -134,12 +139,22 @@ class Judge(_native.Judge, Scoped):
         reference: references.Function | None = None,
         check: references.Check | None = None,
         baseline: Source | None = None,
+        workers: int = 1,
+        state: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        html: str | os.PathLike[str] | None = None,
     ) -> None:
         self._number = 0
         for what, function in (("reference", reference), ("check", check)):
             if function is not None and not callable(function):
                 raise InvalidType(f"judge: {what}: a function, not {type(function)}")
+        if not isinstance(workers, int) or not 1 <= workers <= _MOST_WORKERS:
+            raise InvalidArgument(f"judge: workers: {workers!r}: it is 1 to {_MOST_WORKERS}")
         times = {
+            "parallel": workers,
+            "state": None if state is None else os.fsencode(state),
+            "resume": resume,
+            "html": None if html is None else os.fsencode(html),
             "strict": strict,
             "timed": time,
             "warm": warm,
@@ -194,8 +209,48 @@ class Judge(_native.Judge, Scoped):
             given = (given[0], os.path.abspath(path), code, given[3])
         return to_judgement(name, told, Repeat(self, self._settled, self._drawn, given, self._functions))
 
+    def page(self, judgements: Iterable[Judgement], *, rank: str = "time") -> None:
+        """Write the page `html`, whole or not at all: a leaderboard of these candidates, by 'time'
+        or by 'error', and plots of what was measured. Names and messages are text in it.
+        """
+        if rank not in ("time", "error"):
+            raise InvalidArgument(f"judge: rank: {rank!r}: it is 'time' or 'error'")
+        known = [one for one in judgements if one._repeat is not None]
+        names = [os.fsencode(one.name).replace(b"\0", b"?") for one in known]
+        told = b"".join(one._repeat.told for one in known if one._repeat is not None)
+        self._page(names, told, rank == "error")
+
     def _leave(self) -> None:
         self.close()
+
+
+def _run_all(
+    court: Judge,
+    given: list[tuple[str, Source]],
+    language: str | None,
+    workers: int,
+    each: Callable[[Judgement], object] | None,
+) -> tuple[Judgement, ...]:
+    """Judge all, on as many threads as there are workers. `each` is called on this one."""
+    tell = each if each is not None else lambda judgement: None
+    if workers == 1 or len(given) <= 1:
+        judgements = []
+        for name, source in given:
+            judgements.append(court.run(source, name=name, language=language))
+            tell(judgements[-1])
+        return tuple(judgements)
+    with ThreadPoolExecutor(workers, "bulkhead-judge") as pool:
+        futures = [
+            pool.submit(court.run, source, name=name, language=language) for name, source in given
+        ]
+        try:
+            for future in as_completed(futures):
+                tell(future.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            court.cancel()
+            raise
+    return tuple(future.result() for future in futures)
 
 
 def judge(
@@ -216,6 +271,11 @@ def judge(
     reference: references.Function | None = None,
     check: references.Check | None = None,
     baseline: Source | None = None,
+    workers: int = 1,
+    state: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    html: str | os.PathLike[str] | None = None,
+    rank: str = "time",
     each: Callable[[Judgement], object] | None = None,
 ) -> Report:
     """Say which kernels compute what a task wants; nobody needs to trust them.
@@ -246,6 +306,12 @@ def judge(
     `baseline` is a kernel that they are compared with in place of the reference, which then may be a function. It
     is judged first, and must be correct.
 
+    `workers` candidates, up to 64, are judged at the same time, each by a worker of its own; `each`
+    is called in the order in which they end. `state` is a folder that keeps each judgement as soon
+    as it is known. With `resume` the judging that the folder has goes on, with its hidden seeds: a
+    candidate of the same path, or name if it has none, and content is not judged again. `html` is
+    the file of a page with a leaderboard, by `rank`: 'time' or 'error'.
+
     `strict` refuses a task that is weak (`Report.weak`), or whose inputs never vary. A candidate
     that crashes or hangs is judged like any other. A task that is wrong raises
     `InvalidArgument`, which names the field.
@@ -254,7 +320,6 @@ def judge(
     candidate-1: CORRECT
     """
     given = _to_candidates(candidates)
-    judgements = []
     with Judge(
         task,
         seed=seed,
@@ -270,10 +335,13 @@ def judge(
         reference=reference,
         check=check,
         baseline=baseline,
+        workers=workers,
+        state=state,
+        resume=resume,
+        html=html,
     ) as court:
         court.prepare()
-        for name, source in given:
-            judgements.append(court.run(source, name=name, language=language))
-            if each is not None:
-                each(judgements[-1])
-        return Report(court.task, court.seeds, tuple(judgements), court.fixed_inputs, tuple(court.weak))
+        judgements = _run_all(court, given, language, workers, each)
+        if html is not None:
+            court.page(judgements, rank=rank)
+        return Report(court.task, court.seeds, judgements, court.fixed_inputs, tuple(court.weak))

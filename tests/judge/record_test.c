@@ -1,6 +1,6 @@
 /* The journal of a judging: each verdict comes back as it was recorded, and a record that cannot be
  * is refused. Nothing runs. */
-#include "judge/journal/journal.h"
+#include "judge/api/judge.h"
 
 #include "harness.h"
 
@@ -29,7 +29,9 @@ static char state[128], records[160], kernel[160];
 
 static void open_court(void) {
     const char *folder = bht_folder();
-    BHT_TRUE(bhi_judge_seed(&judge, hidden, 1));
+    judge.seed_count = 1;
+    judge.seeds = malloc(sizeof *judge.seeds);
+    judge.seeds[0] = hidden[0];
     BHT_TRUE(bhi_task_parse("t.json", "", text, &judge.task, &complaint));
     judge.court.task = &judge.task;
     BHT_TRUE(bhi_trials_make(&judge.task, hidden, 1, &judge.court.trials, &complaint));
@@ -61,8 +63,10 @@ static enum bhi_judge_journal_result try_open(bool resume) {
     bhi_judge_journal_close(&journal);
     const enum bhi_judge_journal_result result =
         bhi_judge_journal_open(&journal, state, resume, &complaint);
-    return result == BHI_JOURNAL_OK ? bhi_judge_journal_begin(&journal, &judge, &complaint)
-                                    : result;
+    return result == BHI_JOURNAL_OK
+               ? bhi_judge_journal_begin(&journal, &judge.court, judge.seeds, judge.seed_count,
+                                         &complaint)
+               : result;
 }
 
 static void open_journal(bool resume) {
@@ -294,12 +298,15 @@ TEST(each_size_is_tried_with_each_seed) {
 }
 
 TEST(hidden_seeds_come_back) {
+    uint64_t *seeds;
+    size_t count;
     judge.seeds[0] = UINT64_MAX;
     note(wrong());
     judge.seeds[0] = 0;
-    BHT_TRUE(bhi_judge_journal_seeds(&journal, &judge, &complaint));
-    BHT_EQ(judge.seed_count, 1);
-    BHT_TRUE(judge.seeds[0] == UINT64_MAX);
+    BHT_TRUE(bhi_judge_journal_seeds(&journal, &seeds, &count, &complaint));
+    BHT_EQ(count, 1);
+    BHT_TRUE(seeds[0] == UINT64_MAX);
+    free(seeds);
 }
 
 /* -- what is refused ----------------------------------------------------------------------------
@@ -327,7 +334,7 @@ TEST(another_judging_is_refused) {
     judge.court.baseline = NULL;
     open_journal(true);
     BHT_EQ(try_open(false), BHI_JOURNAL_BAD_INPUT);
-    BHT_STR_HAS(complaint.text, "has a judging of 1 candidate: continue it");
+    BHT_STR_HAS(complaint.text, "has a judging of 1 candidate: resume it");
     bht_remove(state);
     BHT_EQ(try_open(true), BHI_JOURNAL_BAD_INPUT);
 }
@@ -418,6 +425,8 @@ TEST(a_record_beyond_a_limit_is_damaged) {
 
 /* What is in a folder that has no judging, or not one of ours. */
 TEST(what_is_no_judging) {
+    uint64_t *seeds;
+    size_t count;
     static const struct {
         const char *lock, *lines; /* NULL: there is none */
         bool resume;
@@ -483,7 +492,8 @@ TEST(what_is_no_judging) {
     bhi_judge_journal_close(&journal);
     BHT_EQ(stat(lock, &status), 0);
     BHT_EQ(takes("`5`]}", "5]}"), true);
-    BHT_TRUE(!bhi_judge_journal_seeds(&journal, &judge, &complaint));
+    BHT_TRUE(!bhi_judge_journal_seeds(&journal, &seeds, &count, &complaint));
+    BHT_TRUE(!seeds);
     BHT_STR_HAS(complaint.text, "judge.jsonl:1: it is damaged");
     bht_remove(state);
     bht_put("", "%s", state);

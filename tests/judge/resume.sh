@@ -34,7 +34,7 @@ fi
 printf '{"file":"endless.comp","content":"12' >> state/judge.jsonl
 
 case_name="refusals change nothing"
-refuses 'state has a judging of 3 candidates: continue it (--resume), or give another folder' \
+refuses 'state has a judging of 3 candidates: resume it, or give another folder' \
     judge long.json right.comp --state state
 refuses '--resume excludes --seed' judge long.json right.comp --state state --resume --seed 42
 refuses '--resume needs --state' judge long.json right.comp --resume
@@ -85,7 +85,7 @@ says right.comp SLOWER '.message == "it takes 2.000 times as long as the referen
 if grep -q 'kernel right: compiled' .stderr; then fail "it ran again"; else passed=$((passed + 1)); fi
 if [ "$(wc -l < timed/judge.jsonl)" -eq 3 ]; then passed=$((passed + 1)); else fail "not two records"; fi
 
-refuses 'timed has a judging of 1 candidate: continue' judge quick.json right.comp --state timed
+refuses 'timed has a judging of 1 candidate: resume it' judge quick.json right.comp --state timed
 
 case_name="a ratio that is not known is measured again"
 recorded '{ratio: 0, low: 0, high: 0}'

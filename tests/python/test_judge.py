@@ -2,13 +2,11 @@
 
 import json
 import os
-import pickle
 import signal
 import sys
 import threading
 
 import bulkhead as bh
-import numpy as np
 import pytest
 from conftest import BOUND, SHADERS, SQUARE, in_thread, squares, until
 
@@ -124,64 +122,6 @@ def test_a_weak_task():
     assert "weak task: Y: zeros pass (at each size)" in str(report).splitlines()
     with pytest.raises(bh.InvalidArgument, match="the task is weak: Y: zeros pass"):
         bh.judge(task, SQUARE, strict=True)
-
-
-def square_of(judgement):
-    """Checks that the arrays are those of one run of `squares`."""
-    x, y = judgement.inputs()["X"], judgement.expected()["Y"]
-    assert x.dtype == y.dtype == np.float32 and np.array_equal(x * x, y)
-    assert y[judgement.wrong.index] == np.float32(judgement.wrong.expected)
-    wrong = judgement.actual()["Y"]
-    assert wrong[judgement.wrong.index] == np.float32(judgement.wrong.got)
-    assert np.count_nonzero(wrong != y) == judgement.wrong.count
-    return x
-
-
-def test_the_arrays_of_a_wrong_run(tmp_path, monkeypatch):
-    path = tmp_path / "wrong.comp"
-    path.write_text(WRONG)
-    task = squares()
-    task["in"]["X"]["fill"] = {"uniform": [1, 2]}
-    only_hidden = WRONG.replace("i == 70", "x[0] != 1.5 && i == 70")
-    monkeypatch.chdir(tmp_path)
-    report = bh.judge(task, {"right": SQUARE, "wrong": "wrong.comp", "hidden": only_hidden}, seed=42)
-    task["in"]["X"]["fill"] = "bits"  # nobody looks at it any more
-    monkeypatch.chdir("/")
-    right, wrong, hidden = report
-    assert report.failures == (wrong, hidden)
-    assert len(square_of(wrong)) == len(square_of(hidden)) == 1000
-    wrong.inputs()["X"][0] = 0  # each call gives new arrays
-    assert wrong.inputs()["X"][0] != 0
-    copied = pickle.loads(pickle.dumps(report))
-    assert copied == report
-    square_of(copied["wrong"])
-    with pytest.raises(bh.InvalidArgument, match="judgement was ended by no run"):
-        right.inputs()
-    bare = bh.Judgement(*("name", "WRONG", bh.Status.OK, "", bh.Blame.NONE, 1, None, "", 1, False, None))
-    with pytest.raises(bh.InvalidArgument, match="nobody knows any more"):
-        bare.actual()
-
-
-def test_the_arrays_of_an_open_judge():
-    crash = squares(limits={"deadline": f"{BOUND // 60}s"}, groups=[65535], sizes=[{"n": 64}])
-    with bh.Judge(squares(), seed=42) as judge, bh.Judge(crash) as other:
-        wrong = judge.run(WRONG)
-        square_of(wrong)
-        late = other.run(ENDLESS)
-        assert late.verdict == "DEADLINE"
-        assert np.array_equal(late.inputs()["X"] ** 2, late.expected()["Y"])
-        with pytest.raises(bh.InvalidArgument, match="actual: the candidate has not run to its end"):
-            late.actual()
-
-
-def test_a_candidate_that_has_changed_has_inputs_alone(tmp_path):
-    path = tmp_path / "wrong.comp"
-    path.write_text(WRONG)
-    (wrong,) = bh.judge(squares(), path, seed=42)
-    path.write_text(SQUARE)
-    assert np.array_equal(wrong.inputs()["X"] ** 2, wrong.expected()["Y"])
-    with pytest.raises(bh.LoadFailed, match="the code has changed since it was judged"):
-        wrong.actual()
 
 
 def test_times():

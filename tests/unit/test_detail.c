@@ -133,6 +133,7 @@ static const char *const sentences[] = {
     [BH_REASON_COMMAND] = "TEXT",
     [BH_REASON_TASK] = "TEXT",
     [BH_REASON_BASELINE] = "the baseline NAME is TEXT",
+    [BH_REASON_OUTPUT] = "TEXT",
     [BH_REASON_REFERENCE] = "the reference of NAME cannot judge: TEXT",
     [BH_REASON_COMPILER] = "the compiler could not TEXT",
     [BH_REASON_SOURCE] = "TEXT",
