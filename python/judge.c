@@ -360,12 +360,13 @@ static PyObject *judge_prepare(PyObject *object, PyObject *unused) {
 
 static PyObject *tell_time(const bh_judgement *judgement, size_t index, const char *size) {
     const bh_judge_timing *timing = &judgement->timings[index];
-    return Py_BuildValue("(NKddddddddd(OOOO))", bhi_py_text(size), (unsigned long long)timing->runs,
-                         timing->median_ns, timing->reference_ns, timing->ratio, timing->low,
-                         timing->high, timing->noise, timing->drift, timing->host_ns,
-                         timing->guard_ratio, timing->device ? Py_True : Py_False,
+    return Py_BuildValue("(NKddddddddd(OOOO)s)", bhi_py_text(size),
+                         (unsigned long long)timing->runs, timing->median_ns, timing->reference_ns,
+                         timing->ratio, timing->low, timing->high, timing->noise, timing->drift,
+                         timing->host_ns, timing->guard_ratio, timing->device ? Py_True : Py_False,
                          timing->cold ? Py_True : Py_False, timing->noisy ? Py_True : Py_False,
-                         judgement->one_processor ? Py_True : Py_False);
+                         judgement->one_processor ? Py_True : Py_False,
+                         bh_judge_doubt_name(timing->doubt));
 }
 
 static PyObject *times_of(const struct call *call) {

@@ -40,6 +40,10 @@ typedef enum bh_judge_doubt {
     BH_JUDGE_DOUBT_LOAD = 3,   /* the reference was slower than alone: the machine was too busy */
 } bh_judge_doubt;
 
+/* Returns the name, such as "claims"; "" of BH_JUDGE_DOUBT_NONE and of an unknown one. A constant
+ * string, never NULL. */
+BH_API const char *bh_judge_doubt_name(bh_judge_doubt doubt);
+
 /* Times of one size, of candidate and reference, which took turns (docs/judge.md). Its size never
  * changes: new fields take the place of |reserved|. */
 typedef struct bh_judge_timing {

@@ -29,6 +29,14 @@ BH_API const char *bh_judge_verdict_name(bh_judge_verdict verdict, bh_status sta
     return known ? names[verdict] : bh_status_name(status);
 }
 
+BH_API const char *bh_judge_doubt_name(bh_judge_doubt doubt) {
+    static const char *const names[] = {[BH_JUDGE_DOUBT_NONE] = "",
+                                        [BH_JUDGE_DOUBT_CLAIMS] = "claims",
+                                        [BH_JUDGE_DOUBT_DRIFT] = "drift",
+                                        [BH_JUDGE_DOUBT_LOAD] = "load"};
+    return (unsigned)doubt < sizeof names / sizeof names[0] ? names[doubt] : "";
+}
+
 /* -- what came out --------------------------------------------------------------------------- */
 
 void bhi_judgement_end(const struct bhi_task *task, const struct bhi_trial *trial,

@@ -59,23 +59,16 @@ static json_t *number_of(double number) {
     return number > 0 ? json_real(number) : json_null();
 }
 
-static json_t *doubt_of(bh_judge_doubt doubt) {
-    static const char *const names[] = {[BH_JUDGE_DOUBT_NONE] = NULL,
-                                        [BH_JUDGE_DOUBT_CLAIMS] = "claims",
-                                        [BH_JUDGE_DOUBT_DRIFT] = "drift",
-                                        [BH_JUDGE_DOUBT_LOAD] = "load"};
-    return names[doubt] ? json_string(names[doubt]) : json_null();
-}
-
 static json_t *timing_of(const struct bhi_judge_report *report, const bh_judge_timing *timing) {
     return BHI_JSON(
         {"size", size_of(report->task, timing->size_index)},
         {"runs", bhi_json_number(timing->runs)}, {"median_ns", number_of(timing->median_ns)},
         {"reference_ns", number_of(timing->reference_ns)}, {"ratio", number_of(timing->ratio)},
         {"low", number_of(timing->low)}, {"high", number_of(timing->high)},
-        {"doubt", doubt_of(timing->doubt)}, {"noise", json_real(timing->noise)},
-        {"drift", json_real(timing->drift)}, {"host_ns", number_of(timing->host_ns)},
-        {"device", json_boolean(timing->device)}, {"cold", json_boolean(timing->cold)},
+        {"doubt", timing->doubt ? json_string(bh_judge_doubt_name(timing->doubt)) : json_null()},
+        {"noise", json_real(timing->noise)}, {"drift", json_real(timing->drift)},
+        {"host_ns", number_of(timing->host_ns)}, {"device", json_boolean(timing->device)},
+        {"cold", json_boolean(timing->cold)},
         {"one_processor", json_boolean(timing->one_processor)},
         {"baseline", json_boolean(report->baseline)}, {"noisy", json_boolean(timing->noisy)},
         {"guard_ratio", number_of(timing->guard_ratio)});

@@ -87,6 +87,8 @@ class Timing:
     """Whether the noise stayed above 0.5 %."""
     one_processor: bool
     """Whether all runs were on one processor, because the driver runs kernels on processors."""
+    doubt: str | None = None
+    """Why the ratio is not known: 'claims', 'drift' or 'load' (docs/judge.md); None: it is known."""
 
     def __str__(self) -> str:
         ratio = (
@@ -101,7 +103,7 @@ class Timing:
 
 
 def _to_timing(fields: tuple[Any, ...]) -> Timing:
-    size, runs, median, reference, ratio, low, high, noise, drift, host, guard, flags = fields
+    size, runs, median, reference, ratio, low, high, noise, drift, host, guard, flags, why = fields
     return Timing(
         size,
         runs,
@@ -114,7 +116,7 @@ def _to_timing(fields: tuple[Any, ...]) -> Timing:
         drift,
         host / 1e9 if host else None,
         guard or None,
-        *flags,
+        *(*flags, why or None),
     )
 
 
@@ -157,6 +159,16 @@ class Judgement:
     def correct(self) -> bool:
         """Whether every output of every run was right."""
         return self.verdict == "CORRECT"
+
+    @property
+    def max_error(self) -> float | None:
+        """The largest absolute error of all outputs; None: it is not right."""
+        return max((error.absolute for error in self.errors), default=None)
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the ratio of a size is not known: the first `Timing.doubt`; None: there is none."""
+        return next((timing.doubt for timing in self.timings if timing.doubt), None)
 
     def inputs(self) -> dict[str, np.ndarray[Any, Any]]:
         """What the candidate read in the run that ended its judging, by name, as NumPy arrays.

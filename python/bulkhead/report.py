@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .judgement import Judgement
+from .judgement import Judgement, Timing
 
 _WIDTH = 79
 _FIXED = "same inputs in each run: a kernel that only stores the results is CORRECT, too"
@@ -97,6 +98,39 @@ class Report:
         end = f" {len(self.correct)} correct" + (f", {wrong} not" if wrong else "")
         end += f"; hidden seed{'s' if len(self.seeds) > 1 else ''} {seeds} "
         return "\n".join([*lines, end.center(_WIDTH, "=")])
+
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks. Names and messages come from candidates: they are text in it."""
+        timed = any(one.timings for one in self)
+        heads = ["candidate", "verdict", "runs", "largest error", *["ratio"] * timed, "message"]
+        rows = [_row("th", heads)]
+        for one in self:
+            error = "" if one.max_error is None else f"{one.max_error:.3g}"
+            ratios = [_to_ratio(timing) for timing in one.timings]
+            note = "not deterministic" if one.deterministic is False else one.message
+            cells = [one.name, one.verdict, str(one.runs), error, *[", ".join(ratios)] * timed, note]
+            rows.append(_row("td", cells))
+        lines = [f"{len(self.correct)} correct of {len(self)}"]
+        lines += ["hidden seeds: " + ", ".join(map(str, self.seeds))]
+        lines += [_FIXED] * self.fixed_inputs + [f"weak task: {one}" for one in self.weak]
+        title = _escape(self.task or "judging")
+        foot = "<br/>".join(map(_escape, lines))
+        return f"<table><caption>{title}</caption>{''.join(rows)}</table><p>{foot}</p>"
+
+
+def _to_ratio(timing: Timing) -> str:
+    ratio = "unknown" if timing.ratio is None else f"{timing.ratio:.3f}"
+    return f"{timing.size}: {ratio}" + (f" ({timing.doubt})" if timing.doubt else "")
+
+
+def _row(tag: str, cells: list[str]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{_escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def _escape(text: str) -> str:
+    """What cannot be printed, such as half a surrogate pair, becomes a question mark."""
+    return html.escape("".join(one if one.isprintable() else "?" for one in text))
 
 
 def _count(number: int, noun: str) -> str:

@@ -135,6 +135,7 @@ def test_times():
         assert timing.one_processor
         assert 0 < timing.seconds < BOUND and 0 < timing.reference < BOUND
         assert timing.ratio is None or timing.low <= timing.ratio <= timing.high
+        assert (timing.ratio is None) == (timing.doubt in ("claims", "drift", "load"))
         assert f"    {timing}\n" in str(report)
     assert wrong.verdict == "WRONG" and wrong.timings == ()
     (slow,) = bh.judge(

@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+from xml.etree import ElementTree
 
 import bulkhead as bh
 import numpy as np
@@ -142,3 +143,32 @@ def test_a_page(tmp_path):
     assert "WRONG" in (tmp_path / "other.html").read_text()
     with bh.Judge(squares()) as judge, pytest.raises(bh.InvalidArgument, match="has no html"):
         judge.page(report)
+
+
+def test_a_table_for_notebooks():
+    """Names come from whoever wrote the candidates."""
+    name = "<script>alert('x')</script>\udcff\x1b[31m\u202e"
+    task = squares(name="<i>")
+    report = bh.judge(task, {name: SQUARE, "wrong": WRONG}, seed=42)
+    text = report._repr_html_()
+    root = ElementTree.fromstring(f"<div>{text}</div>")  # what is escaped is well-formed
+    assert {element.tag for element in root.iter()} <= set("div table caption tr th td p br".split())
+    rows = [[cell.text for cell in row] for row in root.iter("tr")]
+    assert rows[0] == ["candidate", "verdict", "runs", "largest error", "message"]
+    assert rows[1] == ["<script>alert('x')</script>??[31m?", "CORRECT", "6", "0", None]
+    assert rows[2][:3] == ["wrong", "WRONG", "4"] and rows[2][4] == report["wrong"].message
+    assert root.find("table/caption").text == "<i>" and "1 correct of 2" in text and "42" in text
+    text.encode()
+
+
+def test_errors_and_doubts_of_a_judgement():
+    timing = bh.Timing("n=1", 5, 1e-6, 1e-6, None, 0, 0, 0, 0, None, None, *[True] * 4, "load")
+    known = bh.Timing("n=2", 5, 1e-6, 1e-6, 1.5, 1, 2, 0, 0, None, None, *[True] * 4)
+    fields = ("a", "CORRECT", bh.Status.OK, "", bh.Blame.NONE, 1, True, None, None, False, None)
+    errors = (bh.Largest("Y", 0.5, 0, 0), bh.Largest("Z", 2.0, 0, 0))
+    one = bh.Judgement(*fields, timings=(known, timing), errors=errors)
+    assert one.max_error == 2.0 and one.doubt == "load"
+    none = bh.Judgement(*fields, timings=(known,))
+    assert none.max_error is None and none.doubt is None
+    report = bh.Report("", (1,), (one, none))
+    assert "<td>n=2: 1.500, n=1: unknown (load)</td>" in report._repr_html_()
