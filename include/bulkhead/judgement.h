@@ -22,7 +22,7 @@ typedef enum bh_judge_verdict {
     BH_JUDGE_CORRECT = 0,       /* each output of each run was right */
     BH_JUDGE_WRONG = 1,         /* an output was wrong */
     BH_JUDGE_STRAY_WRITE = 2,   /* it wrote outside of its outputs */
-    BH_JUDGE_FAILED = 3,        /* it did not run to its end: see bh_judgement.status */
+    BH_JUDGE_FAILED = 3,        /* it did not run to its end: bh_judgement.status says why */
     BH_JUDGE_TIMING_FORGED = 4, /* timed: its worker claims times that cannot be */
     BH_JUDGE_SLOWER = 5,        /* it is right, and slower than bh_judge_options.slower_than */
     BH_JUDGE_STRAY_READ = 6,    /* its outputs depend on what is behind an array: see |output| */
@@ -87,7 +87,7 @@ typedef struct bh_judge_error {
 typedef struct bh_judgement {
     size_t struct_size;       /* sizeof(bh_judgement) */
     bh_judge_verdict verdict; /* which of the fields below are set */
-    bh_status status;         /* FAILED: why; otherwise BH_OK */
+    bh_status status;         /* CORRECT: BH_OK; FAILED: why; otherwise BH_NOT_CORRECT */
     bh_reason reason;         /* FAILED: why exactly; BH_REASON_NONE: nothing more is known */
     bh_subject subject;       /* FAILED: of what kind the thing is that |subject_name| names */
     bh_blame blame;      /* FAILED: how certain it is that the kernel is the cause. Where that is in

@@ -42,6 +42,7 @@ BH_API const char *bh_judge_doubt_name(bh_judge_doubt doubt) {
 void bhi_judgement_end(const struct bhi_task *task, const struct bhi_trial *trial,
                        bh_judge_verdict verdict, bh_judgement *out) {
     out->verdict = verdict;
+    out->status = verdict == BH_JUDGE_FAILED ? out->status : BH_NOT_CORRECT;
     out->deterministic &= verdict == BH_JUDGE_SLOWER; /* which is right, too */
     out->located = trial;
     out->error_count = verdict == BH_JUDGE_SLOWER ? out->error_count : 0;

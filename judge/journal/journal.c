@@ -218,6 +218,7 @@ static bool read_record(const struct bhi_court *court, json_t *record, bh_judgem
                       sizeof out->subject_name);
     if (judged == BH_JUDGE_CORRECT || judged == BH_JUDGE_SLOWER) {
         out->deterministic = !nondeterministic;
+        out->status = BH_OK;
         out->message[0] = '\0'; /* SLOWER is said by an option of the run that recorded it */
     } else {
         bhi_judgement_end(court->task, ended, (bh_judge_verdict)judged, out);

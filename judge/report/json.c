@@ -102,7 +102,8 @@ static json_t *candidate_of(const struct bhi_judge_report *report,
     const bh_judgement *of = &candidate->judgement;
     json_t *object =
         BHI_JSON({"file", bhi_json_text(candidate->file.path)},
-                 {"verdict", json_string(bh_judge_verdict_name(of->verdict, of->status))});
+                 {"verdict", json_string(bh_judge_verdict_name(of->verdict, of->status))},
+                 {"code", json_string(bh_status_name(of->status))});
     bhi_json_why(object, of->reason, of->subject, of->subject_name);
     BHI_JSON_ADD(object, {"message", bhi_json_text(of->message)},
                  {"blame", bhi_json_blame(of->blame)}, {"runs", bhi_json_number(of->runs)},

@@ -137,6 +137,7 @@ class DeadlinePassed(GuiltyError):
 class NotCorrect(KernelError):
     """A judge says that a kernel does not compute what its task wants (`Judgement.check`)."""
 
+    status = Status.NOT_CORRECT
     judgement: Judgement | None = None
 
     @property
@@ -228,6 +229,7 @@ _BY_STATUS: dict[Status, type[Error]] = {
     Status.LOAD_FAILED: LoadFailed,
     Status.COMPILE_FAILED: CompileFailed,
     Status.CANCELLED: Cancelled,
+    Status.NOT_CORRECT: NotCorrect,
 }
 _WHY = ("reason", "subject", "subject_name", "value", "limit")
 _CALLS = {  # of the library; those of others are the end of their names

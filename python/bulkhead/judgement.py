@@ -130,7 +130,7 @@ class Judgement:
     which it failed.
     """
     status: Status
-    """Why it did not run to its end; OK: it did."""
+    """OK: it is correct; NOT_CORRECT; another: why it did not run to its end."""
     message: str
     """What went wrong, in one line; '' if nothing did."""
     blame: Blame

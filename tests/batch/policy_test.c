@@ -73,6 +73,7 @@ TEST(every_status_has_its_answer) {
         case BH_VULKAN:
         case BH_CUDA:
         case BH_PROTOCOL:
+        case BH_NOT_CORRECT: /* the judge's; no job has it */
             BHT_EQ(answer.next, BHI_JOB_WAITING);
             BHT_TRUE(answer.guilty);
             break;

@@ -106,6 +106,7 @@ TEST(kernels_in_memory_are_judged_one_after_the_other) {
 
     got = judge_code(NULL, wrong, strlen(wrong));
     BHT_EQ(got.verdict, BH_JUDGE_WRONG);
+    BHT_EQ(got.status, BH_NOT_CORRECT);
     BHT_STR_EQ(got.name, "candidate");
     BHT_STR_EQ(got.output, "Y");
     BHT_EQ(got.rank, 2);

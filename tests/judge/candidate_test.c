@@ -513,6 +513,7 @@ TEST(the_first_run_that_is_wrong_ends_it) {
             BHT_EQ(candidate.judgement.runs, run);
             BHT_STR_EQ(candidate.judgement.output, array == Y ? "Y" : "Z");
             BHT_EQ(candidate.judgement.wrong, 1);
+            BHT_EQ(candidate.judgement.status, BH_NOT_CORRECT);
             BHT_EQ(candidate.judgement.elements, array == Z ? 2 : run < 4 ? 2 : 3);
             BHT_EQ(candidate.judgement.rank, 1);
             BHT_EQ(candidate.judgement.ulp, 2);

@@ -161,6 +161,7 @@ TEST(each_verdict_comes_back) {
         ended(LAST, BH_JUDGE_STRAY_READ), /* behind which array is not known */
     };
     strcpy(all[4].output, "Z");
+    all[7].timed = true;
     all[1].error_count = 2;
     all[1].errors[0] = (bh_judge_error){.output = "Y", .absolute = 0.5, .relative = 0.25, .ulp = 3};
     all[1].errors[1] = (bh_judge_error){.output = "Z", .absolute = 1, .ulp = UINT64_MAX};
@@ -177,7 +178,10 @@ TEST(each_verdict_comes_back) {
         const bh_judgement *got = find();
         BHT_TRUE(got);
         BHT_EQ(got->verdict, was->verdict == BH_JUDGE_SLOWER ? BH_JUDGE_CORRECT : was->verdict);
-        BHT_EQ(got->status, was->status);
+        BHT_EQ(got->status, was->verdict == BH_JUDGE_FAILED || got->verdict == BH_JUDGE_CORRECT
+                                ? was->status
+                                : BH_NOT_CORRECT);
+        BHT_EQ(got->timed, was->timed);
         BHT_EQ(got->blame, was->blame);
         BHT_EQ(got->reason, was->reason);
         BHT_EQ(got->subject, was->subject);
@@ -389,7 +393,7 @@ TEST(a_record_beyond_a_limit_is_damaged) {
         {"`blame`:0", "`blame`:2", true, false},
         {"`blame`:0", "`blame`:3", false, false},
         {"`blame`:0", "`blame`:-1", false, false},
-        {"`status`:0", "`status`:-1", false, false},
+        {"`status`:13", "`status`:-1", false, false},
         {"`runs`:7", "`runs`:0", true, false},
         {"`runs`:7", "`runs`:-1", false, false},
         {"`ulp`:`1844674407370955161", "`ulp`:`1844674407370955162", false, false},

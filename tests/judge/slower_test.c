@@ -62,6 +62,8 @@ TEST(times_suffice_or_not) {
             BHT_STR_EQ(judgement.message,
                        "it takes 2.000 times as long as the reference, at least 1.900 (n=10)");
             BHT_STR_EQ(judgement.size_text, "n=10");
+            BHT_EQ(judgement.status, BH_NOT_CORRECT);
+            BHT_TRUE(judgement.timed);
         }
     }
 }

@@ -56,13 +56,14 @@ def test_a_report():
     assert right.message == "" and str(right) == "right: CORRECT"
     assert wrong.wrong == bh.Wrong("Y", (70,), "2.25", "0", 1074790400, 1, 1000)
     assert (wrong.verdict, wrong.size, wrong.seed, wrong.hidden) == ("WRONG", "n=1000", 1, False)
-    assert wrong.deterministic is None and wrong.status == bh.Status.OK
+    assert wrong.deterministic is None and wrong.status == bh.Status.NOT_CORRECT
     assert broken.status == bh.Status.COMPILE_FAILED and broken.runs == 0
     assert right.errors == (bh.Largest("Y", 0.0, 0.0, 0),) and not wrong.errors and right.fill == ""
     right.check()
     with pytest.raises(bh.NotCorrect, match=r"^wrong: WRONG: Y\[70\] is 0") as caught:
         report.check()
     assert caught.value.judgement is wrong and caught.value.code == "WRONG"
+    assert caught.value.status == bh.Status.NOT_CORRECT and right.status == bh.Status.OK
     assert isinstance(caught.value, bh.KernelError)
     with pytest.raises(KeyError):
         report["none"]

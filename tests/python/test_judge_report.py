@@ -42,7 +42,7 @@ def test_the_arrays_of_a_wrong_run(tmp_path, monkeypatch):
     square_of(copied["wrong"])
     with pytest.raises(bh.InvalidArgument, match="judgement was ended by no run"):
         right.inputs()
-    bare = bh.Judgement(*("name", "WRONG", bh.Status.OK, "", bh.Blame.NONE, 1, None, "", 1, False, None))
+    bare = bh.Judgement("name", "WRONG", bh.Status.NOT_CORRECT, "", bh.Blame.NONE, 1, *[None] * 5)
     with pytest.raises(bh.InvalidArgument, match="nobody knows any more"):
         bare.actual()
 
