@@ -77,7 +77,7 @@ static bool find_stray(const struct bhi_task *task, const struct bhi_trial *tria
     const bool before = launched->stray_offset < 0;
     out->verdict = BH_JUDGE_STRAY_WRITE;
     snprintf(out->output, sizeof out->output, "%s", place);
-    bhi_format(out->message, sizeof out->message, "it wrote %" PRId64 " bytes %s of %.60s (%s)",
+    bhi_format(out->message, sizeof out->message, "it wrote at byte %" PRId64 " %s of %.60s (%s)",
                before ? -launched->stray_offset : launched->stray_offset - (int64_t)size + 1,
                before ? "in front" : "past the end", place, bhi_trial_text(task, trial, where));
     return true;

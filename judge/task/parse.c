@@ -11,15 +11,6 @@
 #include "request/language.h"
 #include "tool/values.h"
 
-/* Refuses what expressions cannot name. */
-static bool check_name(struct parser *parser, const char *name) {
-    return bhi_size_is_name(name) ||
-           refuse(parser,
-                  "no name: a letter or _, then letters, digits and _, at most %d, and "
-                  "not min, max or ceildiv",
-                  BHI_SIZE_NAME);
-}
-
 /* -- sizes and seeds ------------------------------------------------------------------------- */
 
 static bool take_first_size(struct parser *parser, const json_t *object) {
@@ -31,7 +22,7 @@ static bool take_first_size(struct parser *parser, const json_t *object) {
             return refuse(parser, "more than %d sizes", BHI_TASK_PARAMETERS);
         }
         enter(parser, name);
-        if (!check_name(parser, name)) {
+        if (!bhi_parser_check_name(parser, name)) {
             return false;
         }
         if (!strncmp(name, "local_", 6)) {
@@ -209,61 +200,6 @@ static bool take_seeds(struct parser *parser) {
 }
 
 /* -- how a kernel is launched ---------------------------------------------------------------- */
-
-/* {"uniform": [0.1, 4]}, {"normal": [0, 1]} or {"integers": [1, 9]}: drawn for each seed. */
-static bool take_drawn(struct parser *parser, const json_t *value, struct bhi_task_push *out) {
-    static const char *const kinds[] = {[BHI_FILLER_UNIFORM] = "uniform",
-                                        [BHI_FILLER_NORMAL] = "normal",
-                                        [BHI_FILLER_INTEGERS] = "integers"};
-    for (int kind = BHI_FILLER_UNIFORM; kind <= BHI_FILLER_INTEGERS; kind++) {
-        const json_t *pair = json_object_get(value, kinds[kind]);
-        if (pair && json_object_size(value) == 1) {
-            enter(parser, kinds[kind]);
-            return bhi_parser_take_pair(parser, pair, (enum bhi_filler_kind)kind, &out->filler,
-                                        &out->ends) &&
-                   leave(parser);
-        }
-    }
-    return refuse(parser, "it must be a number, true, false, an expression such as \"n\", or "
-                          "{\"uniform\": [0.1, 4]}, {\"normal\": [0, 1]} or {\"integers\": "
-                          "[1, 9]}");
-}
-
-static bool take_pushes(struct parser *parser) {
-    struct bhi_task *task = parser->task;
-    json_t *pushes = json_object_get(task->json, "push");
-    const char *name;
-    json_t *value;
-    enter(parser, "push");
-    if (pushes && !json_is_object(pushes)) {
-        return refuse(parser, "it must be an object, name to value");
-    }
-    json_object_foreach(pushes, name, value) {
-        enter(parser, name);
-        if (task->push_count == BHI_TASK_PUSHES) {
-            return refuse(parser, "more than %d", BHI_TASK_PUSHES);
-        }
-        if (!check_name(parser, name)) {
-            return false;
-        }
-        struct bhi_task_push *push = &task->pushes[task->push_count++];
-        *push = (struct bhi_task_push){.name = name, .expression = json_string_value(value)};
-        if (json_is_real(value)) {
-            snprintf(push->text, sizeof push->text, "%.17g", json_real_value(value));
-            if (!strpbrk(push->text, ".e")) {
-                strcat(push->text, ".0");
-            }
-        } else if (json_is_integer(value)) {
-            snprintf(push->text, sizeof push->text, "%lld", (long long)json_integer_value(value));
-        } else if (json_is_boolean(value)) {
-            snprintf(push->text, sizeof push->text, "%s", json_is_true(value) ? "true" : "false");
-        } else if (!push->expression && !take_drawn(parser, value, push)) {
-            return false;
-        }
-        leave(parser);
-    }
-    return leave(parser);
-}
 
 /* "groups" of |object|, which is the task or its reference. */
 static bool take_groups(struct parser *parser, const json_t *object, struct bhi_task_groups *out) {
@@ -457,11 +393,13 @@ static bool take_reference(struct parser *parser) {
                : !take_expected(parser, files)) {
         return false;
     }
-    if (files && (!bhi_task_is_fixed(task) || task->size_count != 1)) {
+    if (files && (!bhi_task_is_fixed(task) || task->size_count != 1 || task->hidden_count)) {
         return refuse(parser,
                       "\"files\" are the outputs for one size and for inputs that are "
                       "files: %s",
-                      task->size_count != 1 ? "there are several sizes" : "an input is generated");
+                      task->size_count != 1 ? "there are several sizes"
+                      : task->hidden_count  ? "there are hidden sizes"
+                                            : "an input is generated");
     }
     return leave(parser);
 }
@@ -531,7 +469,7 @@ static bool take_all(struct parser *parser) {
     if (!task->array_count || task->arrays[task->array_count - 1].role == BHI_TASK_IN) {
         return refuse(parser, "there is no \"out\" and no \"inout\"");
     }
-    if (!bhi_parser_take_common_fills(parser) || !take_pushes(parser) ||
+    if (!bhi_parser_take_common_fills(parser) || !bhi_parser_take_pushes(parser) ||
         !take_groups(parser, task->json, &task->groups) ||
         !take_amount(parser, "bytes", &task->bytes) ||
         !take_amount(parser, "operations", &task->operations) || !take_reference(parser) ||

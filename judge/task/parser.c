@@ -37,3 +37,11 @@ bool bhi_parser_take_number(struct parser *parser, const json_t *value,
     out->value = (uint64_t)json_integer_value(value);
     return true;
 }
+
+bool bhi_parser_check_name(struct parser *parser, const char *name) {
+    return bhi_size_is_name(name) ||
+           refuse(parser,
+                  "no name: a letter or _, then letters, digits and _, at most %d, and "
+                  "not min, max or ceildiv",
+                  BHI_SIZE_NAME);
+}

@@ -35,6 +35,13 @@ bool bhi_parser_take_file(struct parser *parser, const json_t *value, struct bhi
 bool bhi_parser_take_number(struct parser *parser, const json_t *value,
                             struct bhi_task_number *out);
 
+/* Refuses what expressions cannot name. */
+bool bhi_parser_check_name(struct parser *parser, const char *name);
+
+/* -- push.c ---------------------------------------------------------------------------------- */
+
+bool bhi_parser_take_pushes(struct parser *parser);
+
 /* -- arrays.c -------------------------------------------------------------------------------- */
 
 /* "uniform": [LOW, HIGH], "normal": [MEAN, DEVIATION], "integers": [FIRST, LAST], whose numbers may be

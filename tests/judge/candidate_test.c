@@ -581,10 +581,10 @@ TEST(the_first_run_that_writes_outside_ends_it) {
     static const struct {
         int64_t at;
         const char *said;
-    } cases[] = {{-1, "it wrote 1 bytes in front of Z"},
-                 {-4096, "it wrote 4096 bytes in front of Z"},
-                 {2, "it wrote 1 bytes past the end of Z"},
-                 {3, "it wrote 2 bytes past the end of Z"}};
+    } cases[] = {{-1, "it wrote at byte 1 in front of Z"},
+                 {-4096, "it wrote at byte 4096 in front of Z"},
+                 {2, "it wrote at byte 1 past the end of Z"},
+                 {3, "it wrote at byte 2 past the end of Z"}};
     for (int run = 1; run <= RUNS; run++) {
         for (size_t i = 0; i < BHT_COUNT(cases); i++) {
             const struct scene what = {

@@ -97,5 +97,5 @@ kernel right.comp <<< 'if (i < n) z[i] = a * x[i] + y[i];'
 task eval.json
 LIMIT=200 with_faults '*:tamper_output:*=scribble' cli judge eval.json right.comp --json
 expect_status 1
-says right.comp STRAY_WRITE '.message == "it wrote 4096 bytes in front of Z (n=1, seed 1)"'
+says right.comp STRAY_WRITE '.message == "it wrote at byte 4096 in front of Z (n=1, seed 1)"'
 finish

@@ -229,6 +229,19 @@ TEST(fields_that_are_wrong) {
            "4]}, {`normal`: [0, 1]} or {`integers`: [1, 9]}");
     refuse(11, "2.5", "{`uniform`: [1]}",
            "`push` `a` `uniform`: it must be an array of two numbers");
+    static const char *const beyond[] = {"`uniform`: [0, 1e39]", "`uniform`: [-1e39, 0]",
+                                         "`normal`: [0, 3e37]", "`normal`: [-3.4e38, 1e37]"};
+    for (size_t i = 0; i < BHT_COUNT(beyond); i++) {
+        char value[64], said[160];
+        snprintf(value, sizeof value, "{%s}", beyond[i]);
+        snprintf(said, sizeof said,
+                 "`push` `a` %.*s: f32 does not hold all that it draws: its largest number is "
+                 "3.4e38",
+                 (int)strcspn(beyond[i], ":"), beyond[i]);
+        refuse(11, "2.5", value, said);
+    }
+    parse(replaced("2.5", "{`uniform`: [-3.4028234663852886e38, 3.4028234663852886e38]}"));
+    parse(replaced("2.5", "{`normal`: [0, 2e37]}"));
     refuse(11, "`a`", "`a-b`",
            "`push` `a-b`: no name: a letter or _, then letters, digits and _, at most 31, and not "
            "min, max or ceildiv");
@@ -489,6 +502,12 @@ TEST(what_a_reference_may_be) {
              bht_quoted(FILES("{`n`: 2}, {`n`: 3}", "{`file`: `x.npy`}")), bht_quoted(files));
     refuse_text(text, "t.json:4: \"reference\": \"files\" are the outputs for one size and for "
                       "inputs that are files: there are several sizes");
+    snprintf(text, sizeof text, "%s%s",
+             bht_quoted(FILES("{`n`: 2}], `hidden_sizes`: {`n`: [2, 9]}, `seeds`: [1",
+                              "{`file`: `x.npy`}")),
+             bht_quoted(files));
+    refuse_text(text, "t.json:4: \"reference\": \"files\" are the outputs for one size and for "
+                      "inputs that are files: there are hidden sizes");
     snprintf(text, sizeof text, "%s%s", bht_quoted(FILES("{`n`: 2}, {`n`: 3}", "`normal`")),
              bht_quoted(eval));
     parse(text);
