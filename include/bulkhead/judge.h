@@ -176,9 +176,9 @@ typedef enum bh_judge_order {
     BH_JUDGE_BY_ERROR = 1, /* the largest absolute error of all outputs */
 } bh_judge_order;
 
-/* Writes bh_judge_options.html, whole or not at all: a leaderboard of |count| candidates, and plots of
- * what was measured. |judgements| are an array, |names| what it calls them (NULL, also of one: the
- * judgement's name). Thread: any. Blocks while the file is written. Returns BH_OK, or
+/* Writes bh_judge_options.html, whole or not at all: a leaderboard of |count| candidates, and plots
+ * of what was measured. |judgements| are an array, |names| what it calls them (NULL, also of one:
+ * the judgement's name). Thread: any. Blocks while the file is written. Returns BH_OK, or
  *   BH_INVALID_ARGUMENT  the judge has no html, is not prepared, or an argument is wrong
  *   BH_SYSTEM            the page cannot be written; what was there stays
  *   BH_CANCELLED, BH_NO_MEMORY */

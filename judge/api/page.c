@@ -1,6 +1,5 @@
 /* A page about a judge's candidates. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/detail.h"
 #include "judge/api/judge.h"
@@ -28,21 +27,6 @@ void bhi_judge_tell(const bh_judge *judge, const struct bhi_candidate *candidate
             out->flushed = judgement->flushed_bytes;
         }
     }
-}
-
-bh_status bhi_judge_open_page(bh_judge *judge, const bh_judge_options *options, bh_detail *detail) {
-    struct bhi_complaint complaint;
-    if (!options->html) {
-        return BH_OK;
-    }
-    if (!bhi_page_check(options->html, &complaint)) {
-        return BHI_FAIL(detail, "bh_judge_create", BH_REASON_OUTPUT, "options.html",
-                        .status = BH_INVALID_ARGUMENT, .place = options->html,
-                        .text = complaint.text);
-    }
-    return (judge->html = strdup(options->html))
-               ? BH_OK
-               : BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
 }
 
 static bh_status take_all(const char *const *names, const bh_judgement *judgements, size_t count,

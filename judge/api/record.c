@@ -1,4 +1,5 @@
-/* What a judge keeps in its state folder: bh_judge_options.state. */
+/* What a judge keeps on disk: judgements in bh_judge_options.state; and whether its html can be
+ * written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,4 +72,19 @@ void bhi_judge_close_record(bh_judge *judge) {
         bhi_judge_journal_close(&judge->journal);
     }
     free(judge->state);
+}
+
+bh_status bhi_judge_open_page(bh_judge *judge, const bh_judge_options *options, bh_detail *detail) {
+    struct bhi_complaint complaint;
+    if (!options->html) {
+        return BH_OK;
+    }
+    if (!bhi_page_check(options->html, &complaint)) {
+        return BHI_FAIL(detail, "bh_judge_create", BH_REASON_OUTPUT, "options.html",
+                        .status = BH_INVALID_ARGUMENT, .place = options->html,
+                        .text = complaint.text);
+    }
+    return (judge->html = strdup(options->html))
+               ? BH_OK
+               : BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
 }

@@ -229,7 +229,6 @@ _BY_STATUS: dict[Status, type[Error]] = {
     Status.LOAD_FAILED: LoadFailed,
     Status.COMPILE_FAILED: CompileFailed,
     Status.CANCELLED: Cancelled,
-    Status.NOT_CORRECT: NotCorrect,
 }
 _WHY = ("reason", "subject", "subject_name", "value", "limit")
 _CALLS = {  # of the library; those of others are the end of their names

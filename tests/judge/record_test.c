@@ -63,10 +63,9 @@ static enum bhi_judge_journal_result try_open(bool resume) {
     bhi_judge_journal_close(&journal);
     const enum bhi_judge_journal_result result =
         bhi_judge_journal_open(&journal, state, resume, &complaint);
-    return result == BHI_JOURNAL_OK
-               ? bhi_judge_journal_begin(&journal, &judge.court, judge.seeds, judge.seed_count,
-                                         &complaint)
-               : result;
+    return result == BHI_JOURNAL_OK ? bhi_judge_journal_begin(&journal, &judge.court, judge.seeds,
+                                                              judge.seed_count, &complaint)
+                                    : result;
 }
 
 static void open_journal(bool resume) {

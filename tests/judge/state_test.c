@@ -188,7 +188,8 @@ static void expect_refused(bh_judge_options given, bh_status status, const char 
 
 TEST(a_folder_of_another_judging_is_refused) {
     static const uint64_t seed = 1;
-    expect_refused(options(true), BH_INVALID_ARGUMENT, "has no judging: there is nothing to resume");
+    expect_refused(options(true), BH_INVALID_ARGUMENT,
+                   "has no judging: there is nothing to resume");
     bh_judge_options bad = options(true);
     bad.seeds = &seed;
     bad.seed_count = 1;
