@@ -312,10 +312,18 @@ static const struct bhi_section judge_sections[] = {
      "  STRAY_READ       its outputs depend on what is behind an array\n"
      "  a status         it did not run to its end: COMPILE_FAILED, DEADLINE,\n"
      "                   WORKER_SIGNAL and so on, as of bulkhead run. BINDING_MISMATCH:\n"
-     "                   its bindings or push constants are not those of the task\n"
+     "                   its bindings or push constants are not those of the task.\n"
+     "                   INVALID_ARGUMENT: its plan is wrong\n"
      "  TIMING_FORGED    with --time: its worker claims times that cannot be\n"
      "  SLOWER           with --slower-than RATIO: it surely takes more than RATIO times\n"
      "                   as long as the reference"},
+    {"Candidates",
+     "A candidate is a kernel, or a plan of several: a JSON file, or a line of a source that "
+     "begins "
+     "with // bulkhead:. A plan has kernels (each with kernel or source, groups, D, I, spec, "
+     "entry) and "
+     "scratch that they share; docs/judge.md describes it. -D, -I, --spec and --entry are for the "
+     "kernels of all candidates."},
     {"What is checked",
      "Each candidate gets a worker of its own, and each run fresh buffers. Before a run its "
      "outputs hold random bytes, and so do margins around them, which must not change. Each size "
@@ -410,6 +418,8 @@ static const struct bhi_example judge_examples[] = {
     {"bulkhead judge task.json *.comp --seed 42 --json | jq -r '.candidates[] | select(.verdict == "
      "\"CORRECT\").file'",
      "The files of those that are right, with a hidden seed that can be given again."},
+    {"bulkhead judge task.json tiled.comp -D TILE=16 -I include",
+     "Compiles the candidate with a macro and a folder."},
     {"bulkhead judge task.json *.comp --time --slower-than 1",
      "Times those that are right. Those that are slower than the reference fail."},
     {"bulkhead judge task.json *.comp --time --baseline best.comp",

@@ -20,6 +20,7 @@
 #include "judge/report/report.h"
 #include "judge/time/measure.h"
 #include "request/code.h"
+#include "request/command_line.h"
 #include "tool/args.h"
 #include "tool/complain.h"
 #include "tool/descriptors.h"
@@ -37,6 +38,7 @@ enum { MOST_WORKERS = 64, DEFAULT_WORKERS = 8, DESCRIPTORS = 256 };
 
 struct judge {
     const struct bhi_args *args;
+    struct bhi_run_request made; /* how the candidates' kernels are made */
     bh_judge_options options;
     bh_judge_candidate baseline; /* without a path: none */
     void *task;                  /* text on standard input; owned */
@@ -151,6 +153,24 @@ static int take_workers(struct judge *judge) {
         workers = (uint64_t)CPU_COUNT(&processors);
     }
     judge->options.parallel = (uint32_t)workers;
+    return BHI_EXIT_READY;
+}
+
+/* Takes what all candidates are made with. */
+static int take_defines(struct judge *judge) {
+    struct bhi_complaint inner;
+    if (!bhi_run_request_init(&judge->made, "candidate", 0, &inner)) {
+        return out_of_memory();
+    }
+    for (size_t i = 0; i < judge->args->item_count; i++) {
+        const struct bhi_arg *item = &judge->args->items[i];
+        const bool is_it = item->option == BHI_JUDGE_D || item->option == BHI_JUDGE_I ||
+                           item->option == BHI_JUDGE_ENTRY || item->option == BHI_JUDGE_SPEC;
+        if (is_it && !bhi_run_parse_option(&judge->made, item, &inner)) {
+            return refuse(judge->made.error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT,
+                          "%s; see bulkhead judge --help", inner.text);
+        }
+    }
     return BHI_EXIT_READY;
 }
 
@@ -355,7 +375,14 @@ static bh_judge_candidate given(const struct bhi_candidate *candidate) {
                                 .path = file->code ? NULL : file->path,
                                 .code = file->code,
                                 .size = file->size,
-                                .check_only = true};
+                                .check_only = true,
+                                .defines = file->source.defines,
+                                .includes = file->source.includes,
+                                .specializations = file->specs,
+                                .define_count = file->source.define_count,
+                                .include_count = file->source.include_count,
+                                .specialization_count = file->spec_count,
+                                .entry = file->entry};
 }
 
 /* Takes how a call for a candidate has ended. Returns whether others may follow. */
@@ -417,7 +444,11 @@ static int list_candidates(struct judge *judge) {
     }
     judge->count = count;
     for (size_t i = 0; i < count; i++) {
-        judge->candidates[i].file.path = args->operands[i + 1];
+        judge->candidates[i].file = (struct bhi_kernel_file){.path = args->operands[i + 1],
+                                                             .source = judge->made.source,
+                                                             .entry = judge->made.entry,
+                                                             .specs = judge->made.specs,
+                                                             .spec_count = judge->made.spec_count};
         const int exit_status = read_stdin(judge, &judge->candidates[i].file);
         if (exit_status != BHI_EXIT_READY) {
             return exit_status;
@@ -529,7 +560,7 @@ static int work(const struct bhi_args *args) {
     pthread_mutex_init(&judge->mutex, NULL);
     judge->terminal = isatty(STDERR_FILENO) == 1;
     exit_status = take_timing(judge) ?: take_workers(judge) ?: check_html(judge) ?:
-                  list_candidates(judge) ?: take_state(judge) ?: open_judge(judge) ?: begin_dump(judge) ?:
+                  take_defines(judge) ?: list_candidates(judge) ?: take_state(judge) ?: open_judge(judge) ?: begin_dump(judge) ?:
                   prepare(judge) ?: judge_all(judge) ?: time_all(judge) ?:
                   dump_all(judge) ?: report(judge);
     bhi_complain_cancelled("judge", exit_status,
@@ -540,6 +571,7 @@ static int work(const struct bhi_args *args) {
         free(judge->folders[i]);
     }
     free(judge->folders);
+    bhi_run_request_free(&judge->made);
     free(judge->candidates);
     free(judge->input);
     free(judge->task);

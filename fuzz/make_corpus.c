@@ -1,7 +1,7 @@
 /* Writes seeds for the fuzz targets, and their dictionaries, from the tables:
  *     make_corpus FOLDER     makes FOLDER/KIND and FOLDER/KIND.dict
  * KIND: wire, record, safetensors, npy, expression, cache_envelope, inspection, job,
- * history, feed, image. */
+ * plan, history, feed, image. */
 #include "../tests/proto/sample.h"
 #include "ipc/commands.h"
 #include "ipc/inspection.h"
@@ -516,6 +516,37 @@ static void job_dictionary(void) {
     finish(f);
 }
 
+/* -- plan ------------------------------------------------------------------------------------- */
+
+static void plan_seeds(void) {
+    static const char *const seeds[] = {
+        "// a\n// bulkhead: {\"kernels\": [{\"D\": {\"PASS\": 1}, \"groups\": [\"ceildiv(n, "
+        "local_x)\"]}, {}], "
+        "\"scratch\": {\"T\": {\"dtype\": \"i32\", \"shape\": [\"n\", 2]}}}\n#version 450\n",
+        "{\"kernel\": \"lib/a.comp\", \"groups\": [4, 1, \"m\"], \"I\": [\"lib\"], \"spec\": "
+        "{\"0\": "
+        "\"u32:64\"}}",
+        "{\"kernels\": [{\"source\": \"void main\", \"entry\": \"go\", \"language\": \"hlsl\", "
+        "\"D\": "
+        "{\"A\": \"1\", \"B\": true, \"C\": 0.5}}], \"scratch\": {\"0.1\": {\"dtype\": \"f16\", "
+        "\"shape\": "
+        "[\"max(n, 3)\"]}}}",
+    };
+    write_texts("plan", seeds, sizeof seeds / sizeof seeds[0]);
+}
+
+static void plan_dictionary(void) {
+    static const char *const words[] = {
+        "kernels",   "kernel", "source",  "entry", "language", "groups",  "D",
+        "spec",      "I",      "scratch", "dtype", "shape",    "glsl",    "u32:",
+        "ceildiv",   "max(",   "min(",    "n",     "m",        "local_x", "// bulkhead:",
+        "\\\\u0000", "true",   "i32",     "X",
+    };
+    FILE *f = create("plan.dict", NULL);
+    put_words(f, words, sizeof words / sizeof words[0]);
+    finish(f);
+}
+
 /* -- history ---------------------------------------------------------------------------------- */
 
 #define HISTORY_HEADER                                                                             \
@@ -655,6 +686,8 @@ int main(int argc, char **argv) {
     inspection_dictionary();
     job_seeds();
     job_dictionary();
+    plan_seeds();
+    plan_dictionary();
     history_seeds();
     history_dictionary();
     feed_seeds();

@@ -411,14 +411,29 @@ struct told {
     int runs;
 };
 
-/* (name, path or None, code or None, language[, judgement, runs]); texts are bytes. */
-static bool take_candidate(PyObject *args, bh_judge_candidate *out, struct told *out_told) {
+/* A candidate of the arguments, and what it borrows; made is owned. */
+struct given {
+    bh_judge_candidate candidate;
+    bh_source made; /* only entry, defines and includes count */
+    bh_specialization *constants;
+};
+
+static void drop_given(struct given *given) {
+    bhi_py_source_fini(&given->made);
+    free(given->constants);
+}
+
+/* (name, path or None, code or None, language, source (python/source.c), constants[, judgement,
+ * runs]); texts are bytes. The caller drops *out_given, if it is taken. */
+static bool take_candidate(PyObject *args, struct given *out_given, struct told *out_told) {
+    bh_judge_candidate *const out = &out_given->candidate;
     Py_ssize_t size = 0, path_size = 0;
+    PyObject *source, *constants;
     int language;
-    *out = (bh_judge_candidate){.struct_size = sizeof *out};
-    if (!PyArg_ParseTuple(args, "yz#z#i|y#p:run", &out->name, &out->path, &path_size, &out->code,
-                          &size, &language, &out_told->judgement, &out_told->size,
-                          &out_told->runs)) {
+    *out_given = (struct given){.candidate.struct_size = sizeof *out};
+    if (!PyArg_ParseTuple(args, "yz#z#iO!O!|y#p:run", &out->name, &out->path, &path_size,
+                          &out->code, &size, &language, &PyTuple_Type, &source, &PyList_Type,
+                          &constants, &out_told->judgement, &out_told->size, &out_told->runs)) {
         return false;
     }
     if (out->path && strlen(out->path) != (size_t)path_size) {
@@ -427,19 +442,33 @@ static bool take_candidate(PyObject *args, bh_judge_candidate *out, struct told 
     if (out->code && !size) {
         return bhi_py_refuse(BH_INVALID_ARGUMENT, "judge: %s: there is no code in it", out->name);
     }
+    if (!bhi_py_source_init(&out_given->made, "judge", source)) {
+        return false;
+    }
+    if (!bhi_py_specializations(constants, &out_given->constants, &out->specialization_count)) {
+        bhi_py_source_fini(&out_given->made);
+        return false;
+    }
     out->size = (size_t)size;
     out->language = (bh_language)language;
+    out->defines = out_given->made.defines;
+    out->define_count = out_given->made.define_count;
+    out->includes = out_given->made.includes;
+    out->include_count = out_given->made.include_count;
+    out->entry = out_given->made.entry;
+    out->specializations = out_given->constants;
     return true;
 }
 
 /* (a candidate) -> what tell() makes. */
 static PyObject *judge_run(PyObject *object, PyObject *args) {
-    bh_judge_candidate candidate;
+    struct given given;
     struct told none = {.judgement = NULL};
-    if (!take_candidate(args, &candidate, &none)) {
+    if (!take_candidate(args, &given, &none)) {
         return NULL;
     }
-    struct call *call = make_call((struct judge *)object, &candidate, NULL);
+    struct call *call = make_call((struct judge *)object, &given.candidate, NULL);
+    drop_given(&given);
     if (!call) {
         return NULL;
     }
@@ -468,20 +497,22 @@ static PyObject *arrays_of(const bh_judge_arrays *arrays, bh_judge_part part) {
 /* (a candidate, its judgement, whether it runs) -> (inputs, expected, actual), lists of (name, dtype,
  * shape, elements). */
 static PyObject *judge_repeat(PyObject *object, PyObject *args) {
-    bh_judge_candidate candidate;
+    struct given given;
     bh_judgement judgement;
     struct told told = {.judgement = NULL};
-    if (!take_candidate(args, &candidate, &told)) {
+    if (!take_candidate(args, &given, &told)) {
         return NULL;
     }
     if (!told.judgement || (size_t)told.size != sizeof judgement) {
+        drop_given(&given);
         return bhi_py_refuse(BH_INVALID_ARGUMENT, "judge: this is no judgement");
     }
     memcpy(&judgement, told.judgement, sizeof judgement);
     if (!told.runs) {
         judgement.verdict = BH_JUDGE_FAILED; /* what is expected is known nevertheless */
     }
-    struct call *call = make_call((struct judge *)object, &candidate, &judgement);
+    struct call *call = make_call((struct judge *)object, &given.candidate, &judgement);
+    drop_given(&given);
     if (!call) {
         return NULL;
     }

@@ -15,6 +15,9 @@ struct bhi_kernel_file {
     struct bhi_source source;   /* this and the next are only for sources */
     uint64_t deadline_ns;       /* of the compile; 0: the default */
     bool takes_cuda;            /* otherwise images and sources for CUDA are refused */
+    const char *entry;          /* this and the next are for a judge; NULL: the default */
+    const bh_specialization *specs;
+    uint32_t spec_count;
 };
 
 /* Writes the file's name without folder and ending, which is the kernel's name in verdicts. */

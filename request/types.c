@@ -151,6 +151,36 @@ bool bhi_type_takes(const char *type, bh_dtype dtype) {
     }
 }
 
+/* Of one declaration. A vector of three may take 12 bytes or 16. */
+static uint32_t element_of(const char *text, const char *end) {
+    const char *at = text;
+    struct scalar scalar;
+    bh_dtype dtype;
+    uint32_t columns = 1;
+    if (text == end || !isalpha((unsigned char)*text) || !take_scalar(&at, end, &scalar) ||
+        !bhi_dtype_find(scalar.text, scalar.length, &dtype)) {
+        return 0;
+    }
+    for (at = scalar.text + scalar.length; at < end && *at == 'x'; at += 2) {
+        columns *= at[1] == '3' ? 1 : (uint32_t)(at[1] - '0');
+    }
+    return columns * bhi_dtype_size(dtype);
+}
+
+uint32_t bhi_type_element(const char *type) {
+    static const char between[] = " | ";
+    uint32_t least = UINT32_MAX;
+    bool more = !is_unknown(type);
+    while (more) {
+        const char *next = strstr(type, between);
+        const uint32_t one = element_of(type, next ? next : type + strlen(type));
+        least = one < least ? one : least;
+        more = next;
+        type = next ? next + strlen(between) : type;
+    }
+    return least == UINT32_MAX ? 0 : least;
+}
+
 /* -- all of a request ---------------------------------------------------------------------------
  */
 

@@ -54,6 +54,9 @@ void bhi_kernel_types_list_members(const struct bhi_kernel_types *types, char ou
  * Types that SPIR-V lacks are bound by their bytes: bool and the 8-bit floats as 8-bit integers,
  * bf16 as a 16-bit one. BH_DTYPE_NONE, raw bytes, may be bound anywhere. */
 bool bhi_type_takes(const char *type, bh_dtype dtype);
+/* The bytes of an element of what the kernel declares as |type|: 16 of "f32x4[]", 4 of "u32[8]", the
+ * fewest of several declarations. 0: it is a struct, or unknown. */
+uint32_t bhi_type_element(const char *type);
 
 /* Compares the arrays of the request, all of which must be known, with |types|. Returns NULL if
  * they match; a binding that only one side has does not count. Else returns the first mismatch; the

@@ -15,6 +15,7 @@
 #include <bulkhead/judge_arrays.h>
 #include <bulkhead/judge_case.h>
 #include <bulkhead/judgement.h>
+#include <bulkhead/kernel.h>
 #include <bulkhead/source.h>
 #include <bulkhead/status.h>
 #include <stdbool.h>
@@ -113,18 +114,27 @@ BH_API BH_MUST_USE bh_status bh_judge_create(const bh_judge_options *options, bh
  * The state folder may be of another task, other files or another device: BH_INVALID_ARGUMENT. */
 BH_API BH_MUST_USE bh_status bh_judge_prepare(bh_judge *judge, bh_detail *detail);
 
-/* A kernel to be judged. Give either |path| or |code|. Nothing of it needs to outlive the call. */
+/* A kernel to be judged, or a plan of several (docs/judge.md). Give either |path| or |code|.
+ * Nothing of it needs to outlive the call. */
 typedef struct bh_judge_candidate {
     size_t struct_size;   /* sizeof(bh_judge_candidate) */
     const char *name;     /* for messages and the judgement; NULL: the file's name, or
                                    "candidate". Its ending may say the language */
     const char *path;     /* a file; NULL: |code| */
-    const void *code;     /* SPIR-V or source text, in memory; NULL: |path| */
+    const void *code;     /* SPIR-V, source text or a plan, in memory; NULL: |path| */
     size_t size;          /* of |code|; at most 64 MiB. 0: source text up to its NUL */
     bh_language language; /* of the file or |code|; default: by the name's ending, else by the
                                    first bytes; else GLSL */
     bool check_only;      /* bh_judge_run does not time it; bh_judge_time does, such as when all
                              candidates are checked; default false */
+    /* How its kernels are made, in addition to what its plan says (docs/judge.md). */
+    const bh_source_define *defines;          /* in order; NULL (default): none */
+    const bh_source_include *includes;        /* what #include finds; NULL (default): none */
+    const bh_specialization *specializations; /* values of constants; NULL (default): none */
+    uint32_t define_count;                    /* at most 256 */
+    uint32_t include_count;                   /* at most 1024 */
+    uint32_t specialization_count;            /* at most 256, ids distinct */
+    const char *entry;                        /* entry point; NULL (default): the usual one */
 } bh_judge_candidate;
 
 /* Judges one candidate. Calls bh_judge_prepare if nobody has. Thread: any. Blocks until

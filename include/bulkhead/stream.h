@@ -17,8 +17,8 @@ extern "C" {
  * The next worker serves the stream once the old one is confirmed dead. */
 typedef enum bh_isolation {
     BH_ISOLATION_STREAM,     /* everything that is submitted to the stream */
-    BH_ISOLATION_KERNEL,     /* submissions of one kernel, until one of another kernel comes; copies
-                                and fills do not count */
+    BH_ISOLATION_KERNEL,     /* submissions of one kernel, or all of the same several ones, until
+                                one of another kernel comes; copies and fills do not count */
     BH_ISOLATION_SUBMISSION, /* one submission that launches a kernel, including its compilation.
                                 The stream starts the next worker while this one works */
 } bh_isolation;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/detail.h"
+#include "judge/api/candidate.h"
 #include "judge/check/reference.h"
 #include "judge/time/measure.h"
 #include "supervisor/context/layout.h"
@@ -21,7 +22,7 @@ _Static_assert(sizeof((bh_judgement *)0)->expected >= BHI_ELEMENT_TEXT, "an elem
 _Static_assert(sizeof((bh_judgement *)0)->content == BHI_CONTENT_HASH, "a hash fits");
 _Static_assert(sizeof((bh_judgement *)0)->size_text == BHI_SIZE_TEXT, "a size's text fits");
 
-enum { MAGIC = 0x4A756467, MAX_CODE = 64 << 20, MOST_PARALLEL = 64 };
+enum { MAGIC = 0x4A756467, MOST_PARALLEL = 64 };
 
 /* -- calls ----------------------------------------------------------------------------------- */
 
@@ -185,9 +186,6 @@ static bh_status read_task(bh_judge *judge, const bh_judge_options *options, con
     return bhi_judge_functions_take(judge, options, detail);
 }
 
-static bh_status take_file(const bh_judge_candidate *given, const char *call,
-                           struct bhi_kernel_file *out, bh_detail *detail);
-
 static bh_status take_baseline(bh_judge *judge, const bh_judge_options *options,
                                bh_detail *detail) {
     static const char call[] = "bh_judge_create";
@@ -198,7 +196,10 @@ static bh_status take_baseline(bh_judge *judge, const bh_judge_options *options,
     }
     BHI_TRY(bhi_layout_take(BHI_OURS(bh_judge_candidate), &ours, options->baseline, call,
                             "options.baseline", detail));
-    BHI_TRY(take_file(&ours, call, &file, detail));
+    if (ours.define_count || ours.include_count || ours.specialization_count || ours.entry) {
+        return refuse(detail, "options.baseline", "has a plan for what it is made with");
+    }
+    BHI_TRY(bhi_judge_candidate_take(&ours, call, &file, detail));
     return bhi_baseline_keep(judge, &file) ? BH_OK : BHI_FAIL(detail, call, BH_REASON_MEMORY);
 }
 
@@ -409,47 +410,6 @@ BH_API bh_status bh_judge_prepare(bh_judge *judge, bh_detail *detail) {
 
 /* -- one candidate --------------------------------------------------------------------------- */
 
-/* Takes what a caller gives. |out|->code is owned, with a NUL behind it; NULL: the file is read. */
-static bh_status take_code(const bh_judge_candidate *given, const char *call,
-                           struct bhi_kernel_file *out, bh_detail *detail) {
-    char *copy;
-    out->size = given->size ? given->size : strnlen(given->code, MAX_CODE + 1u);
-    if (!out->size || out->size > MAX_CODE) {
-        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "candidate.size",
-                        .text = "must be from 1 byte to 64 MiB");
-    }
-    if (!(copy = malloc(out->size + 1))) {
-        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
-    }
-    memcpy(copy, given->code, out->size);
-    copy[out->size] = '\0';
-    out->code = copy;
-    return BH_OK;
-}
-
-static bh_status take_file(const bh_judge_candidate *given, const char *call,
-                           struct bhi_kernel_file *out, bh_detail *detail) {
-    if (!given->path == !given->code) {
-        return given->path ? BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "candidate.code",
-                                      .text = "excludes path")
-                           : BHI_FAIL(detail, call, BH_REASON_NULL, "candidate.path");
-    }
-    if ((unsigned)given->language > BH_LANGUAGE_HLSL) {
-        return BHI_FAIL(detail, call, BH_REASON_UNKNOWN_VALUE, "candidate.language",
-                        .value = given->language, .text = "language");
-    }
-    if (given->path && given->size) {
-        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "candidate.size", .text = "needs code");
-    }
-    out->language = (enum bhi_language)given->language;
-    out->name = given->name;
-    out->path = given->path ? given->path : given->name ? given->name : "candidate";
-    if (given->path && !strcmp(given->path, "-")) {
-        out->path = "./-"; /* a file of this name: standard input is the program's */
-    }
-    return given->path ? BH_OK : take_code(given, call, out, detail);
-}
-
 /* Where another one may have ended it, it is judged alone. Returns false if the machine failed. */
 static bool check_candidate(bh_judge *judge, struct bhi_candidate *candidate,
                             struct bhi_judge_outcome *outcome) {
@@ -523,7 +483,7 @@ bh_status bhi_judge_serve(bh_judge *judge, const char *call, unsigned steps,
     bh_status status;
     (void)((status = bhi_layout_take(BHI_OURS(bh_judge_candidate), &ours, given, call, "candidate",
                                      detail)) != BH_OK ||
-           (status = take_file(&ours, call, &candidate->file, detail)) != BH_OK ||
+           (status = bhi_judge_candidate_take(&ours, call, &candidate->file, detail)) != BH_OK ||
            (status = bhi_judge_enter(judge, call, detail)) != BH_OK);
     if (status == BH_OK) {
         const bool unable = steps == BHI_STEP_MEASURE && !judge->options.timed;

@@ -72,8 +72,8 @@ static bool find_stray(const struct bhi_task *task, const struct bhi_trial *tria
     if (!launched->strayed) {
         return false;
     }
-    const char *place = task->arrays[launched->stray_array].place;
-    const uint64_t size = trial->arrays[launched->stray_array].form.bytes;
+    const char *place = launched->stray_place;
+    const uint64_t size = launched->stray_bytes;
     const bool before = launched->stray_offset < 0;
     out->verdict = BH_JUDGE_STRAY_WRITE;
     snprintf(out->output, sizeof out->output, "%s", place);
@@ -245,7 +245,7 @@ struct judging {
 /* Runs number |number| twice more, with the same noise, where it cannot see what is behind the arrays of
  * |exact|. Returns false if it does not run; then it is judged by the run before. */
 static bool run_exact(struct judging *judging, const struct bhi_trial *trial, uint64_t number,
-                      uint32_t exact, bool *out_right) {
+                      uint64_t exact, bool *out_right) {
     struct bhi_court *court = judging->court;
     const struct bhi_program program = {.kernel = &judging->kernel,
                                         .groups = &court->task->groups,
@@ -271,19 +271,21 @@ static void find_stray_read(struct judging *judging, const struct bhi_trial *tri
     const struct bhi_task *task = judging->court->task;
     char where[BHI_TRIAL_TEXT];
     bool right = false;
+    const uint32_t arrays = bhi_judged_arrays(task, &judging->kernel);
     uint32_t array = 0;
     if (judging->out->verdict != BH_JUDGE_WRONG || task->robust ||
-        !run_exact(judging, trial, number, UINT32_MAX, &right) || !right) {
+        !run_exact(judging, trial, number, UINT64_MAX, &right) || !right) {
         return;
     }
-    while (array < task->array_count &&
-           run_exact(judging, trial, number, ~(UINT32_C(1) << array), &right) && right) {
+    while (array < arrays && run_exact(judging, trial, number, ~(UINT64_C(1) << array), &right) &&
+           right) {
         array++;
     }
     bh_judgement *out = judging->out;
-    const bool named = array < task->array_count && !right;
+    const bool named = array < arrays && !right;
     bhi_judgement_end(task, trial, BH_JUDGE_STRAY_READ, out);
-    snprintf(out->output, sizeof out->output, "%s", named ? task->arrays[array].place : "");
+    snprintf(out->output, sizeof out->output, "%s",
+             named ? bhi_judged_array(task, &judging->kernel, array)->place : "");
     out->wrong = out->elements = out->rank = 0;
     out->ulp = 0;
     out->expected[0] = out->got[0] = '\0';
@@ -348,7 +350,7 @@ static bool run_trial(struct judging *judging, const struct bhi_trial *trial) {
 
 static void run_all(struct judging *judging) {
     struct bhi_court *court = judging->court;
-    if (!bhi_court_check_kernel(court, &judging->kernel, judging->outcome) ||
+    if (!bhi_court_check_kernel(court, &judging->kernel, &court->task->groups, judging->outcome) ||
         !bhi_court_stream(court, &judging->stream, judging->outcome)) {
         bhi_judgement_fail(court->task, NULL, judging->outcome, judging->out);
         return;
@@ -374,7 +376,7 @@ bool bhi_candidate_make(struct bhi_court *court, const struct bhi_kernel_file *f
                         struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
     struct bhi_kernel_file timely = *file;
     timely.deadline_ns = court->task->compile_deadline_ns;
-    return bhi_judged_kernel_make(&timely, false, draw_noise(court), court->context, out, outcome);
+    return bhi_judged_kernel_make(court, &timely, false, draw_noise(court), out, outcome);
 }
 
 bool bhi_candidate_try(struct bhi_court *court, struct bhi_candidate *candidate,

@@ -1,4 +1,4 @@
-#include "judge/check/setup.h"
+#include "judge/check/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,15 +7,23 @@
 #include "tool/text.h"
 
 static bool make(const struct bhi_kernel_file *file, bool trusted, uint32_t noise,
-                 bh_context *context, struct bhi_judged_kernel *out,
+                 bh_context *context, struct bhi_judged_step *out,
                  struct bhi_judge_outcome *outcome) {
-    static const struct bhi_kernel_words words = {.otherwise = "", .log = BHI_LOG_IS_QUOTED};
+    static const struct bhi_kernel_words words = {.entry = "entry",
+                                                  .source = "defines and includes",
+                                                  .otherwise = "",
+                                                  .log = BHI_LOG_IS_QUOTED};
     struct bhi_kernel_make *make = calloc(1, sizeof *make);
     bh_kernel_options options = {.struct_size = sizeof options};
+    char name[64];
     if (!make) {
         return bhi_judge_outcome_memory(outcome);
     }
-    options.name = out->name;
+    bhi_kernel_file_name(file->name ? file->name : file->path, name);
+    options.name = name;
+    options.entry = file->entry;
+    options.specializations = file->specs;
+    options.specialization_count = file->spec_count;
     options.trusted = trusted;
     options.shared_noise = noise;
     make->words = &words;
@@ -32,7 +40,7 @@ static bool make(const struct bhi_kernel_file *file, bool trusted, uint32_t nois
         /* Of code that is no module at all, the library says that it is a wrong argument. */
         const bool is_code = make->status == BH_INVALID_ARGUMENT;
         bhi_judge_outcome_take(outcome, is_code ? BH_INVALID_KERNEL : make->status, &make->detail);
-        const char *why = bhi_text_without_name(outcome->message, out->name);
+        const char *why = bhi_text_without_name(outcome->message, name);
         memmove(outcome->message, why, strlen(why) + 1);
     }
     const bool good = make->status == BH_OK;
@@ -40,40 +48,64 @@ static bool make(const struct bhi_kernel_file *file, bool trusted, uint32_t nois
     return good;
 }
 
-bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, uint32_t noise,
-                            bh_context *context, struct bhi_judged_kernel *out,
-                            struct bhi_judge_outcome *outcome) {
-    struct bhi_kernel_file whole = *file;
+static bool make_all(const struct bhi_judged_form *form, bool trusted, uint32_t noise,
+                     bh_context *context, struct bhi_judged_kernel *out,
+                     struct bhi_judge_outcome *outcome) {
     struct bhi_complaint complaint;
-    void *code = NULL;
-    int error;
-    *out = (struct bhi_judged_kernel){0};
-    const bh_status status = bhi_kernel_file_read(&whole, &code, &error, &complaint);
-    bhi_kernel_file_name(whole.name ? whole.name : whole.path, out->name);
-    bool good = status == BH_OK;
-    if (!whole.code) {
-        return bhi_judge_outcome_fail(outcome, status, "%.400s: %.150s", file->path,
-                                      complaint.text);
+    bool good = true;
+    for (size_t i = 0; i < form->count && good; i++) {
+        const struct bhi_kernel_file *file = &form->kernels[i].file;
+        out->count++;
+        good = bhi_language_compiles(bhi_kernel_file_language(file), false, &complaint)
+                   ? make(file, trusted, noise, context, &out->steps[i], outcome)
+                   : bhi_judge_outcome_refuse(outcome, BH_COMPILE_FAILED, &complaint);
     }
-    if (!good) {
-        bhi_judge_outcome_refuse(outcome, BH_COMPILE_FAILED, &complaint);
-    }
-    if (!good || !(good = make(&whole, trusted, noise, context, out, outcome))) {
-        bhi_judged_kernel_free(out);
-    }
-    struct bhi_content_hash *hash = bhi_content_hash_begin();
-    if (hash) {
-        bhi_content_hash_add(hash, whole.code, whole.size);
-        bhi_content_hash_end(hash, out->content);
-        out->has_content = true;
-    }
-    free(code);
     return good;
 }
 
+bool bhi_judged_kernel_make(const struct bhi_court *court, const struct bhi_kernel_file *file,
+                            bool trusted, uint32_t noise, struct bhi_judged_kernel *out,
+                            struct bhi_judge_outcome *outcome) {
+    struct bhi_judged_form *form = calloc(1, sizeof *form);
+    *out = (struct bhi_judged_kernel){0};
+    bhi_kernel_file_name(file->name ? file->name : file->path, out->name);
+    if (!form) {
+        return bhi_judge_outcome_memory(outcome);
+    }
+    bool good = bhi_judged_form_read(file, court->task, form, outcome);
+    out->has_content = form->has_content;
+    memcpy(out->content, form->content, sizeof out->content);
+    if (good && !(good = make_all(form, trusted, noise, court->context, out, outcome))) {
+        bhi_judged_kernel_free(out);
+    }
+    if (good) {
+        out->plan = form->plan;
+        form->plan = NULL;
+    }
+    bhi_judged_form_free(form);
+    free(form);
+    return good;
+}
+
+uint32_t bhi_judged_arrays(const struct bhi_task *task, const struct bhi_judged_kernel *kernel) {
+    return (uint32_t)(task->array_count +
+                      (kernel && kernel->plan ? kernel->plan->scratch_count : 0));
+}
+
+const struct bhi_task_array *bhi_judged_array(const struct bhi_task *task,
+                                              const struct bhi_judged_kernel *kernel,
+                                              uint32_t index) {
+    return index < task->array_count ? &task->arrays[index]
+                                     : &kernel->plan->scratch[index - task->array_count].array;
+}
+
 void bhi_judged_kernel_free(struct bhi_judged_kernel *kernel) {
-    bh_kernel_release(kernel->kernel);
-    free(kernel->types);
-    kernel->kernel = NULL;
-    kernel->types = NULL;
+    for (size_t i = 0; i < kernel->count; i++) {
+        bh_kernel_release(kernel->steps[i].kernel);
+        free(kernel->steps[i].types);
+    }
+    bhi_judge_plan_free(kernel->plan);
+    memset(kernel->steps, 0, sizeof kernel->steps);
+    kernel->count = 0;
+    kernel->plan = NULL;
 }

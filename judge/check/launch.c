@@ -114,7 +114,9 @@ bool bhi_court_launch(struct bhi_court *court, bh_stream *stream, const struct b
     if (!bhi_setup_make(court, NULL, program, trial, NULL, &setup, outcome)) {
         return false;
     }
-    const bool good = bhi_court_submit(stream, bhi_setup_command(setup), 1, NULL, outcome) &&
+    uint32_t count;
+    const bh_command *const commands = bhi_setup_commands(setup, &count);
+    const bool good = bhi_court_submit(stream, commands, count, NULL, outcome) &&
                       bhi_setup_take(setup, out, outcome);
     bhi_setup_free(setup);
     return good;

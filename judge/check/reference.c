@@ -24,8 +24,7 @@ static bool run_once(const struct runner *runner, const struct bhi_trial *trial,
     if (out->strayed) {
         bhi_launched_free(out);
         return bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,
-                                      "it writes outside of output %s",
-                                      runner->court->task->arrays[out->stray_array].place);
+                                      "it writes outside of output %s", out->stray_place);
     }
     return true;
 }
@@ -79,7 +78,7 @@ static bool reads_past(const struct runner *runner, const struct bhi_trial *tria
     struct bhi_launched runs[2] = {{.strayed = false}, {.strayed = false}};
     struct runner exact = *runner;
     bool same = !runner->court->task->robust;
-    exact.program.exact = UINT32_MAX;
+    exact.program.exact = UINT64_MAX;
     for (int i = 0; i < 2 && same; i++) {
         same = run_once(&exact, trial, &runs[i], &ignored);
     }
@@ -186,8 +185,9 @@ static bool open_kernel(struct bhi_reference *reference, struct bhi_judge_outcom
     struct bhi_court *court = reference->court;
     const struct bhi_kernel_file file = {.path = court->task->reference_kernel.path,
                                          .deadline_ns = court->task->compile_deadline_ns};
-    return (bhi_judged_kernel_make(&file, false, 0, court->context, &reference->kernel, outcome) &&
-            bhi_court_check_kernel(court, &reference->kernel, outcome)) ||
+    return (bhi_judged_kernel_make(court, &file, false, 0, &reference->kernel, outcome) &&
+            bhi_court_check_kernel(court, &reference->kernel, &court->task->reference_groups,
+                                   outcome)) ||
            blame_kernel(court->task, outcome);
 }
 

@@ -6,12 +6,9 @@
 #include <string.h>
 
 #include "formats/dtype.h"
+#include "judge/check/step.h"
 #include "judge/data/draw.h"
 #include "judge/data/whole.h"
-#include "request/fill.h"
-#include "request/missing.h"
-#include "request/names.h"
-#include "request/run.h"
 #include "tool/text.h"
 #include <bulkhead/inspect.h>
 #include <bulkhead/template.h>
@@ -58,16 +55,18 @@ bool bhi_margins_find(const struct bhi_margins *margins, const void *buffer, uin
 struct bhi_setup {
     const struct bhi_task *task;
     const struct bhi_trial *trial;
-    bh_buffer *buffers[BHI_TASK_ARRAYS]; /* owned */
-    uint64_t offsets[BHI_TASK_ARRAYS];   /* where in its buffer each array begins */
-    bh_command command;                  /* borrows from what follows */
+    const struct bhi_judged_kernel *kernel;  /* NULL: an expression */
+    struct bhi_array forms[BHI_PLAN_ARRAYS]; /* of the task's arrays, then of scratch */
+    uint32_t count;                          /* of all of them */
+    bh_buffer *buffers[BHI_PLAN_ARRAYS];     /* owned */
+    uint64_t offsets[BHI_PLAN_ARRAYS];       /* where in its buffer each array begins */
+    bh_command commands[BHI_PLAN_KERNELS];   /* borrow from what follows */
+    uint32_t command_count;
     /* Of a kernel: */
-    struct bhi_run_request request;
-    char *push;                  /* what the request borrows; owned */
-    struct bhi_margins *margins; /* by array; owned; NULL: an expression */
-    bh_binding bindings[BHI_TASK_ARRAYS];
-    uint64_t number; /* of the run */
-    uint32_t shown;  /* a bit for each array: its binding has what is behind it, too */
+    struct bhi_setup_step *steps; /* owned */
+    struct bhi_margins *margins;  /* by array; owned; NULL: an expression */
+    uint64_t number;              /* of the run */
+    uint64_t shown;               /* a bit for each array: a binding has what is behind it, too */
     /* Of an expression: */
     bh_parameter parameters[BHI_TASK_ARRAYS];
     bh_argument arguments[BHI_TASK_ARRAYS];
@@ -76,6 +75,19 @@ struct bhi_setup {
     bool prepared; /* |call| is to be dropped */
 };
 
+static const struct bhi_task_array *array_of(const struct bhi_setup *setup, uint32_t index) {
+    return bhi_judged_array(setup->task, setup->kernel, index);
+}
+
+static bool is_input(const struct bhi_setup *setup, uint32_t index) {
+    return array_of(setup, index)->role == BHI_TASK_IN;
+}
+
+/* What the array holds before the run; NULL: noise. */
+static const void *held_by(const struct bhi_setup *setup, uint32_t index) {
+    return index < setup->task->array_count ? setup->trial->arrays[index].before : NULL;
+}
+
 uint64_t bhi_court_push_seed(const struct bhi_court *court, const struct bhi_trial *trial) {
     enum { OF_PUSHES = 0x50757368 }; /* no run's noise has this counter */
     const struct bhi_philox bits =
@@ -83,129 +95,100 @@ uint64_t bhi_court_push_seed(const struct bhi_court *court, const struct bhi_tri
     return trial->timed ? (uint64_t)bits.words[1] << 32 | bits.words[0] : trial->seed;
 }
 
-/* -- a kernel: its request ------------------------------------------------------------------- */
+/* -- a kernel: its dispatches ---------------------------------------------------------------- */
 
-static bool add_bindings(const struct bhi_court *court, const struct bhi_trial *trial,
-                         struct bhi_run_request *request, struct bhi_complaint *complaint) {
-    for (size_t i = 0; i < court->task->array_count; i++) {
-        const struct bhi_task_array *array = &court->task->arrays[i];
-        const size_t length = strlen(array->place);
-        struct bhi_run_binding *binding =
-            bhi_run_add_binding(request, bhi_task_role_names[array->role], array->place, length,
-                                bhi_dtype_name(array->dtype), complaint);
-        if (!binding || !bhi_binding_parse_place(binding, array->place, length, complaint)) {
-            return false;
-        }
-        binding->text[length] = '\0'; /* complaints name the place alone */
-        binding->access = array->role == BHI_TASK_IN ? BH_ACCESS_READ : BH_ACCESS_READ_WRITE;
-        binding->array = trial->arrays[i].form;
-    }
-    return true;
-}
-
-/* Compares what is given with what the kernel declares, binding by binding. */
-static bool check_bindings(const struct bhi_run_request *request,
-                           const struct bhi_kernel_types *types, struct bhi_complaint *complaint) {
-    for (uint32_t i = 0; i < request->binding_count; i++) {
-        const struct bhi_run_binding *given = &request->bindings[i];
-        const struct bhi_kernel_type *type = bhi_kernel_types_find(types, given->slot);
-        if (!type) {
-            return bhi_refuse(complaint, "%s %s: the kernel has no such binding", given->option,
-                              given->text);
-        }
-        if (given->access != BH_ACCESS_READ && type->access == BH_ACCESS_READ) {
-            return bhi_refuse(complaint, "%s %s: the kernel does not write it", given->option,
-                              given->text);
-        }
-        if (given->access == BH_ACCESS_READ && (type->access & BH_ACCESS_WRITE)) {
-            return bhi_refuse(complaint, "%s %s: the kernel may write it; declare it readonly",
-                              given->option, given->text);
-        }
-        if (!bhi_type_takes(type->type, given->array.dtype)) {
-            return bhi_refuse(complaint, "%s %s: the kernel declares %s", given->option,
-                              given->text, type->type);
-        }
-    }
-    return true;
-}
-
-/* Fills in a request for the kernel and the trial, except for buffers. *out_push is what the
- * request borrows. */
-static bool fill_request(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
-                         const struct bhi_trial *trial, struct bhi_run_request *request,
-                         char **out_push, struct bhi_complaint *complaint) {
-    const bool takes = kernel->types->push_size > 0; /* it need not */
-    if (!add_bindings(court, trial, request, complaint) ||
-        !bhi_task_push_text(court->task, trial->size, bhi_court_push_seed(court, trial), out_push,
-                            complaint) ||
-        (takes && **out_push && !bhi_run_parse_push_names(request, *out_push, complaint)) ||
-        !bhi_run_resolve_names(request, kernel->types, "", complaint)) {
-        return false;
-    }
-    if (takes && !**out_push) {
-        return bhi_refuse(complaint, "push: the kernel has push constants, and the task has none");
-    }
-    return check_bindings(request, kernel->types, complaint);
-}
-
-/* Takes what is wrong with a kernel's bindings. Returns false. */
-static bool prepare_kernel(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
-                           struct bhi_setup *setup, struct bhi_judge_outcome *outcome) {
+/* What each array is in this trial. */
+static bool measure(const struct bhi_court *court, const struct bhi_program *program,
+                    struct bhi_setup *setup, struct bhi_judge_outcome *outcome) {
+    const struct bhi_judge_plan *plan = program->kernel ? program->kernel->plan : NULL;
+    const struct bhi_trial *trial = setup->trial;
     struct bhi_complaint complaint;
-    setup->margins = calloc(court->task->array_count, sizeof *setup->margins);
-    if (!setup->margins || !bhi_run_request_init(&setup->request, kernel->name,
-                                                 court->task->array_count, &complaint)) {
-        return bhi_judge_outcome_memory(outcome);
+    setup->kernel = program->kernel;
+    setup->count = bhi_judged_arrays(court->task, program->kernel);
+    for (uint32_t i = 0; i < court->task->array_count; i++) {
+        setup->forms[i] = trial->arrays[i].form;
     }
-    return fill_request(court, kernel, setup->trial, &setup->request, &setup->push, &complaint) ||
+    return !plan ||
+           bhi_judge_plan_shapes(plan, court->task, trial->size, trial->bytes,
+                                 setup->forms + court->task->array_count, &complaint) ||
            bhi_judge_outcome_refuse(outcome, BH_BINDING_MISMATCH, &complaint);
 }
 
+static bool prepare_kernel(const struct bhi_court *court, const struct bhi_program *program,
+                           struct bhi_setup *setup, struct bhi_judge_outcome *outcome) {
+    setup->margins = calloc(setup->count, sizeof *setup->margins);
+    return (setup->margins || bhi_judge_outcome_memory(outcome)) &&
+           bhi_setup_steps_make(court, program->kernel, program->groups, setup->trial, setup->forms,
+                                bhi_court_push_seed(court, setup->trial), &setup->steps, outcome);
+}
+
 bool bhi_court_check_kernel(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
+                            const struct bhi_task_groups *groups,
                             struct bhi_judge_outcome *outcome) {
-    struct bhi_setup *setup = calloc(1, sizeof *setup);
-    if (!setup) {
-        return bhi_judge_outcome_memory(outcome);
+    const struct bhi_program program = {.kernel = kernel, .groups = groups};
+    bool good = true;
+    for (size_t i = 0; i < court->trials.count && good; i++) {
+        const struct bhi_trial *trial = &court->trials.list[i];
+        if (i && trial->size == trial[-1].size) {
+            continue;
+        }
+        struct bhi_setup *setup = calloc(1, sizeof *setup);
+        if (!setup) {
+            return bhi_judge_outcome_memory(outcome);
+        }
+        setup->task = court->task;
+        setup->trial = trial;
+        good = measure(court, &program, setup, outcome) &&
+               prepare_kernel(court, &program, setup, outcome) &&
+               bhi_setup_steps_check_groups(court, kernel, setup->steps, trial->size, outcome);
+        bhi_setup_free(setup);
     }
-    setup->task = court->task;
-    setup->trial = &court->trials.list[0];
-    const bool good = prepare_kernel(court, kernel, setup, outcome);
-    bhi_setup_free(setup);
     return good;
 }
 
 /* An access behind an array does no harm where the driver is robust, and nobody would see it: reads
  * are 0, writes are lost. So the binding is larger than the array, unless the kernel asks for its length. */
-static bool is_shown(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
-                     const struct bhi_run_request *request, uint32_t index) {
-    const struct bhi_kernel_type *type =
-        bhi_kernel_types_find(kernel->types, request->bindings[index].slot);
-    return !court->task->robust && type && type->kind == BH_BINDING_STORAGE_BUFFER &&
-           !type->measured;
-}
-
-/* How many bytes behind array |index| its binding has. */
-static uint64_t behind(const struct bhi_setup *setup, uint32_t index) {
-    const bool is_in = setup->task->arrays[index].role == BHI_TASK_IN;
-    return setup->shown >> index & 1 ? (is_in ? BHI_TAIL : BHI_MARGIN) : 0;
-}
-
-static void command_kernel(struct bhi_setup *setup, const struct bhi_judged_kernel *kernel,
-                           const uint32_t groups[3]) {
-    const struct bhi_run_request *request = &setup->request;
-    bhi_run_request_bindings(request, setup->bindings);
-    for (uint32_t i = 0; i < request->binding_count; i++) {
-        setup->bindings[i].buffer = setup->buffers[i];
-        setup->bindings[i].offset = setup->offsets[i];
-        setup->bindings[i].size = setup->trial->arrays[i].form.bytes + behind(setup, i);
+static void show(const struct bhi_court *court, const struct bhi_program *program,
+                 struct bhi_setup *setup) {
+    for (size_t k = 0; k < setup->kernel->count; k++) {
+        struct bhi_setup_step *step = &setup->steps[k];
+        for (uint32_t b = 0; b < step->request.binding_count; b++) {
+            if (bhi_setup_step_shows(court, setup->kernel, step, k, b) &&
+                !(program->exact >> step->arrays[b] & 1)) {
+                step->shown |= UINT64_C(1) << b;
+                setup->shown |= UINT64_C(1) << step->arrays[b];
+            }
+        }
     }
-    setup->command = (bh_command){.type = BH_COMMAND_DISPATCH,
-                                  .dispatch = {.kernel = kernel->kernel,
-                                               .groups = {groups[0], groups[1], groups[2]},
-                                               .bindings = setup->bindings,
-                                               .binding_count = request->binding_count,
-                                               .push = request->push.bytes,
-                                               .push_size = request->push.size}};
+}
+
+/* How many bytes behind array |index| a binding has that shows them. */
+static uint64_t behind(const struct bhi_setup *setup, uint32_t index) {
+    return is_input(setup, index) ? BHI_TAIL : BHI_MARGIN;
+}
+
+static void command_kernel(struct bhi_setup *setup) {
+    for (size_t k = 0; k < setup->kernel->count; k++) {
+        struct bhi_setup_step *step = &setup->steps[k];
+        const struct bhi_run_request *request = &step->request;
+        bhi_run_request_bindings(request, step->bindings);
+        for (uint32_t b = 0; b < request->binding_count; b++) {
+            const uint32_t array = step->arrays[b];
+            step->bindings[b].buffer = setup->buffers[array];
+            step->bindings[b].offset = setup->offsets[array];
+            step->bindings[b].size =
+                setup->forms[array].bytes + (step->shown >> b & 1 ? behind(setup, array) : 0);
+        }
+        setup->commands[k] =
+            (bh_command){.type = BH_COMMAND_DISPATCH,
+                         .dispatch = {.kernel = setup->kernel->steps[k].kernel,
+                                      .groups = {step->groups[0], step->groups[1], step->groups[2]},
+                                      .bindings = step->bindings,
+                                      .binding_count = request->binding_count,
+                                      .push = request->push.bytes,
+                                      .push_size = request->push.size}};
+    }
+    setup->command_count = (uint32_t)setup->kernel->count;
 }
 
 /* -- an expression: its template ------------------------------------------------------------- */
@@ -329,21 +312,18 @@ static bool command_expression(struct bhi_setup *setup, bh_template *template_,
         bh_template_prepare(template_, setup->arguments, (uint32_t)setup->task->array_count, NULL,
                             &setup->call, &detail);
     setup->prepared = status == BH_OK;
-    setup->command = setup->call.command;
+    setup->commands[0] = setup->call.command;
+    setup->command_count = 1;
     return setup->prepared || refuse_expression(setup->task, status, &detail, outcome);
 }
 
 /* -- making it ------------------------------------------------------------------------------- */
 
-static bool is_input(const struct bhi_task *task, uint32_t index) {
-    return task->arrays[index].role == BHI_TASK_IN;
-}
-
 /* The size of the buffer of array |index|. */
 static uint64_t buffer_size(const struct bhi_setup *setup, uint32_t index) {
-    const bool has_margins = setup->margins && !is_input(setup->task, index);
-    return setup->trial->arrays[index].form.bytes +
-           (has_margins ? 2 * BHI_MARGIN : behind(setup, index));
+    const bool has_margins = setup->margins && !is_input(setup, index);
+    const uint64_t more = setup->shown >> index & 1 ? behind(setup, index) : 0;
+    return setup->forms[index].bytes + (has_margins ? 2 * BHI_MARGIN : more);
 }
 
 /* Of random bits half are numbers near 0, which would change no result. */
@@ -355,13 +335,13 @@ static void fill_tail(bh_dtype dtype, struct bhi_filler_place place, void *out, 
 /* Fills all of the buffer of array |index| but what the array holds before the run. */
 static void fill_around(const struct bhi_court *court, struct bhi_setup *setup, uint32_t index,
                         uint64_t size, uint8_t *content) {
-    const uint64_t bytes = setup->trial->arrays[index].form.bytes;
+    const uint64_t bytes = setup->forms[index].bytes;
     const struct bhi_filler_place place = {
         .seed = court->noise_seed + setup->number, .trial = 0, .array = index};
     if (setup->number == BHI_NO_NOISE) {
         memset(content, 0, size); /* as the margins are */
-    } else if (is_input(setup->task, index)) {
-        fill_tail(setup->task->arrays[index].dtype, place, content + bytes, size - bytes);
+    } else if (is_input(setup, index)) {
+        fill_tail(array_of(setup, index)->dtype, place, content + bytes, size - bytes);
     } else if (setup->margins) {
         bhi_margins_fill(&setup->margins[index], place, content, bytes);
     }
@@ -371,11 +351,11 @@ static void fill_around(const struct bhi_court *court, struct bhi_setup *setup, 
 static bool make_buffer(const struct bhi_court *court, bh_stream *near,
                         const struct bhi_inputs *inputs, struct bhi_setup *setup, uint32_t index,
                         struct bhi_judge_outcome *outcome) {
-    const struct bhi_trial_array *array = &setup->trial->arrays[index];
+    const void *const held = held_by(setup, index);
     const uint64_t size = buffer_size(setup, index);
     void *content;
-    bh_stream *maker = inputs && array->before ? court->source : near;
-    if (inputs && is_input(setup->task, index)) {
+    bh_stream *maker = inputs && held ? court->source : near;
+    if (inputs && is_input(setup, index)) {
         setup->buffers[index] = inputs->buffer;
         setup->offsets[index] = bhi_inputs_offset(inputs, setup->task, setup->trial, index);
         bh_buffer_retain(inputs->buffer);
@@ -384,16 +364,16 @@ static bool make_buffer(const struct bhi_court *court, bh_stream *near,
     if (!bhi_content_make(court->context, maker, size, &setup->buffers[index], outcome)) {
         return false;
     }
-    if (!setup->margins && !array->before) {
+    if (!setup->margins && !held) {
         return true; /* of an expression all elements are written */
     }
     if (!bhi_content_begin(setup->buffers[index], size, &content, outcome)) {
         return false;
     }
-    setup->offsets[index] = setup->margins && !is_input(setup->task, index) ? BHI_MARGIN : 0;
+    setup->offsets[index] = setup->margins && !is_input(setup, index) ? BHI_MARGIN : 0;
     fill_around(court, setup, index, size, content);
-    if (array->before) {
-        memcpy((uint8_t *)content + setup->offsets[index], array->before, array->form.bytes);
+    if (held) {
+        memcpy((uint8_t *)content + setup->offsets[index], held, setup->forms[index].bytes);
     }
     return bhi_content_commit(setup->buffers[index], size, content, outcome);
 }
@@ -402,27 +382,17 @@ static bool make(struct bhi_court *court, bh_stream *near, const struct bhi_prog
                  const struct bhi_inputs *inputs, struct bhi_setup *setup,
                  struct bhi_judge_outcome *outcome) {
     const struct bhi_judged_kernel *kernel = program->kernel;
-    struct bhi_complaint complaint;
-    uint32_t counts[3] = {0};
-    if (kernel && !bhi_task_groups_for(court->task, setup->trial->size, program->groups,
-                                       kernel->types->local_size, counts, &complaint)) {
-        return bhi_judge_outcome_fail(outcome, BH_BINDING_MISMATCH,
-                                      "groups: %.500s, and a workgroup of %ux%ux%u", complaint.text,
-                                      kernel->types->local_size[0], kernel->types->local_size[1],
-                                      kernel->types->local_size[2]);
-    }
-    if (kernel ? !prepare_kernel(court, kernel, setup, outcome)
-               : !prepare_expression(court, setup, program->cache, outcome)) {
+    if (!measure(court, program, setup, outcome) ||
+        (kernel ? !prepare_kernel(court, program, setup, outcome)
+                : !prepare_expression(court, setup, program->cache, outcome))) {
         return false;
     }
     setup->number = program->number ? program->number : atomic_fetch_add(&court->runs, 1) + 1;
     /* Inputs of timed runs are close together in one buffer. */
-    for (uint32_t i = 0; kernel && !inputs && i < court->task->array_count; i++) {
-        setup->shown |=
-            (uint32_t)(is_shown(court, kernel, &setup->request, i) && !(program->exact >> i & 1))
-            << i;
+    if (kernel && !inputs) {
+        show(court, program, setup);
     }
-    for (uint32_t i = 0; i < court->task->array_count; i++) {
+    for (uint32_t i = 0; i < setup->count; i++) {
         if (!make_buffer(court, near, inputs, setup, i, outcome)) {
             return false;
         }
@@ -430,7 +400,7 @@ static bool make(struct bhi_court *court, bh_stream *near, const struct bhi_prog
     if (!kernel) {
         return command_expression(setup, program->cache->template_, outcome);
     }
-    command_kernel(setup, kernel, counts);
+    command_kernel(setup);
     return true;
 }
 
@@ -452,8 +422,9 @@ bool bhi_setup_make(struct bhi_court *court, bh_stream *near, const struct bhi_p
     return true;
 }
 
-const bh_command *bhi_setup_command(const struct bhi_setup *setup) {
-    return &setup->command;
+const bh_command *bhi_setup_commands(const struct bhi_setup *setup, uint32_t *out_count) {
+    *out_count = setup->command_count;
+    return setup->commands;
 }
 
 /* -- what the run left ----------------------------------------------------------------------- */
@@ -467,24 +438,28 @@ bool bhi_setup_peek(const struct bhi_setup *setup, uint32_t index, uint64_t offs
     return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
 }
 
-/* Copies the output of array |index|. The worker still lives, and may be the kernel's by now: what
- * is compared must not change meanwhile. */
+/* Copies the output of array |index|; of scratch nothing. The worker still lives, and may be the
+ * kernel's by now: what is compared must not change meanwhile. */
 static bool take_output(const struct bhi_setup *setup, uint32_t index, struct bhi_launched *out,
                         struct bhi_judge_outcome *outcome) {
-    const uint64_t size = setup->trial->arrays[index].form.bytes;
+    const uint64_t size = setup->forms[index].bytes;
+    const bool is_output = index < setup->task->array_count;
     bh_buffer *buffer = setup->buffers[index];
     void *content;
-    if (!(out->outputs[index] = malloc(size))) {
+    if (is_output && !(out->outputs[index] = malloc(size))) {
         return bhi_judge_outcome_memory(outcome);
     }
     if (!bhi_content_read(buffer, buffer_size(setup, index), &content, outcome)) {
         return false;
     }
-    memcpy(out->outputs[index], (const uint8_t *)content + setup->offsets[index], size);
+    if (is_output) {
+        memcpy(out->outputs[index], (const uint8_t *)content + setup->offsets[index], size);
+    }
     if (setup->margins && !out->strayed &&
         bhi_margins_find(&setup->margins[index], content, size, &out->stray_offset)) {
         out->strayed = true;
-        out->stray_array = index;
+        out->stray_place = array_of(setup, index)->place;
+        out->stray_bytes = size;
     }
     bhi_content_leave(buffer, content);
     return true;
@@ -493,8 +468,8 @@ static bool take_output(const struct bhi_setup *setup, uint32_t index, struct bh
 bool bhi_setup_take(const struct bhi_setup *setup, struct bhi_launched *out,
                     struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_launched){.number = setup->number};
-    for (uint32_t i = 0; i < setup->task->array_count; i++) {
-        if (!is_input(setup->task, i) && !take_output(setup, i, out, outcome)) {
+    for (uint32_t i = 0; i < setup->count; i++) {
+        if (!is_input(setup, i) && !take_output(setup, i, out, outcome)) {
             bhi_launched_free(out);
             return false;
         }
@@ -506,7 +481,8 @@ bool bhi_launched_sort(const struct bhi_task *task, const struct bhi_trial *tria
                        struct bhi_launched *out, struct bhi_judge_outcome *outcome) {
     for (uint32_t i = 0; i < task->array_count; i++) {
         const struct bhi_trial_array *array = &trial->arrays[i];
-        if (is_input(task, i) || task->arrays[i].tolerance.by != BHI_BY_MULTISET) {
+        if (task->arrays[i].role == BHI_TASK_IN ||
+            task->arrays[i].tolerance.by != BHI_BY_MULTISET) {
             continue;
         }
         if (!(out->sorted[i] = malloc(array->form.bytes)) ||
@@ -530,11 +506,10 @@ void bhi_setup_free(struct bhi_setup *setup) {
     if (setup->prepared) {
         bh_template_call_fini(&setup->call);
     }
-    for (uint32_t i = 0; i < setup->task->array_count; i++) {
+    for (uint32_t i = 0; i < setup->count; i++) {
         bh_buffer_release(setup->buffers[i]);
     }
-    bhi_run_request_free(&setup->request);
-    free(setup->push);
+    bhi_setup_steps_free(setup->steps, setup->kernel ? setup->kernel->count : 0);
     free(setup->margins);
     free(setup);
 }
@@ -542,8 +517,9 @@ void bhi_setup_free(struct bhi_setup *setup) {
 bool bhi_launched_same(const struct bhi_task *task, const struct bhi_trial *trial,
                        const struct bhi_launched *a, const struct bhi_launched *b) {
     for (uint32_t i = 0; i < task->array_count; i++) {
-        if (!is_input(task, i) && memcmp(bhi_launched_compared(a, i), bhi_launched_compared(b, i),
-                                         trial->arrays[i].form.bytes) != 0) {
+        if (task->arrays[i].role != BHI_TASK_IN &&
+            memcmp(bhi_launched_compared(a, i), bhi_launched_compared(b, i),
+                   trial->arrays[i].form.bytes) != 0) {
             return false;
         }
     }

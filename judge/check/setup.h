@@ -7,28 +7,9 @@
 #include <stdint.h>
 
 #include "judge/check/content.h"
+#include "judge/check/kernel.h"
 #include "judge/check/outcome.h"
 #include "judge/data/filler.h"
-#include "request/kernel_file.h"
-#include "request/types.h"
-#include "tool/content_hash.h"
-
-/* A kernel that is run for a task: made from its file, with what its module declares. */
-struct bhi_judged_kernel {
-    char name[64];
-    bh_kernel *kernel;              /* owned */
-    struct bhi_kernel_types *types; /* owned */
-    bool has_content;               /* the file could be read, also if it is no kernel */
-    uint8_t content[BHI_CONTENT_HASH];
-};
-
-/* Makes the kernel; reads the file unless |file| has the code. |trusted|: without the guard. |noise|:
- * what its workgroup memory begins with (bh_kernel_options.shared_noise).
- * Blocks; only the end of the context ends it early. After a failure nothing is owned. */
-bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, uint32_t noise,
-                            bh_context *context, struct bhi_judged_kernel *out,
-                            struct bhi_judge_outcome *outcome);
-void bhi_judged_kernel_free(struct bhi_judged_kernel *kernel);
 
 /* Margins: bytes around an output that no kernel may change. */
 
@@ -57,7 +38,8 @@ struct bhi_launched {
     void *sorted[BHI_TASK_ARRAYS];  /* those again that are compared in any order, sorted; owned */
     uint64_t number;                /* of the run */
     bool strayed;                   /* a margin has changed */
-    uint32_t stray_array;           /* of this array */
+    const char *stray_place;        /* of this array, */
+    uint64_t stray_bytes;           /* which has so many; borrowed */
     int64_t stray_offset;           /* in bytes from the output's beginning */
 };
 
@@ -78,10 +60,10 @@ struct bhi_program {
         *kernel;                          /* NULL: the task's expression, as by `bulkhead eval`. It
                                                may use the inputs, and the sizes and push constants
                                                as numbers that are written in it */
-    const struct bhi_task_groups *groups; /* of the kernel */
+    const struct bhi_task_groups *groups; /* of kernels whose plan has none */
     struct bhi_reference_template *cache; /* of the expression */
-    uint32_t exact;                       /* a bit for each array: the kernel cannot see what is
-                                               behind it, as if the task allowed that */
+    uint64_t exact;                       /* a bit for each array and scratch: kernels cannot see
+                                               what is behind it, as if the task allowed that */
     uint64_t number;                      /* of the run, which decides its noise; 0: the next one */
 };
 
@@ -90,8 +72,10 @@ struct bhi_setup;
 /* What the push constants of a run are drawn by. Those of timed runs nobody has seen before, and all
  * runs of a size have the same: an expression is compiled once. */
 uint64_t bhi_court_push_seed(const struct bhi_court *court, const struct bhi_trial *trial);
-/* Compares the bindings and push constants of the kernel with the task's. */
+/* Compares the bindings and push constants of the kernel with the task's, and what its plan asks for
+ * with what the task and the device allow, for each size. |groups|: as of bhi_program. */
 bool bhi_court_check_kernel(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
+                            const struct bhi_task_groups *groups,
                             struct bhi_judge_outcome *outcome);
 /* Makes a setup; court, program and trial are borrowed. The buffers are in the memory of the
  * device of |near|, if it has one of its own; NULL: in the host's. |inputs|: those of a timed run;
@@ -99,8 +83,8 @@ bool bhi_court_check_kernel(const struct bhi_court *court, const struct bhi_judg
 bool bhi_setup_make(struct bhi_court *court, bh_stream *near, const struct bhi_program *program,
                     const struct bhi_trial *trial, const struct bhi_inputs *inputs,
                     struct bhi_setup **out_setup, struct bhi_judge_outcome *outcome);
-/* The dispatch, valid as long as the setup. */
-const bh_command *bhi_setup_command(const struct bhi_setup *setup);
+/* The dispatches, valid as long as the setup. */
+const bh_command *bhi_setup_commands(const struct bhi_setup *setup, uint32_t *out_count);
 /* Reads |size| bytes from |offset| of array |index|. */
 bool bhi_setup_peek(const struct bhi_setup *setup, uint32_t index, uint64_t offset, void *out,
                     uint64_t size, struct bhi_judge_outcome *outcome);

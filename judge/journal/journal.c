@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "judge/check/form.h"
 #include "judge/check/trial.h"
 #include "tool/content_hash.h"
 #include "tool/json.h"
@@ -105,6 +106,10 @@ static json_t *make_record(const struct bhi_court *court, const struct bhi_candi
                   "runs", (json_int_t)of->runs, "nondeterministic", right && !of->deterministic,
                   "array", unnamed ? -1 : (int)array);
     bhi_json_why(record, of->reason, of->subject, of->subject_name);
+    if (*of->output && strncmp(court->task->arrays[array].place, of->output,
+                               sizeof of->output - 1) != 0) { /* it is of the candidate's plan */
+        json_object_set_new(record, "scratch", bhi_json_text(of->output));
+    }
     BHI_JSON_ADD(
         record, {"message", bhi_json_text(of->message)},
         {"trial", trial ? json_integer(trial - court->trials.list) : json_null()},
@@ -224,8 +229,10 @@ static bool read_record(const struct bhi_court *court, json_t *record, bh_judgem
         bhi_judgement_end(court->task, ended, (bh_judge_verdict)judged, out);
     }
     out->timed = json_is_true(json_object_get(record, "timed"));
+    const char *const scratch = json_string_value(json_object_get(record, "scratch"));
     if (has_output && array >= 0) {
-        snprintf(out->output, sizeof out->output, "%s", court->task->arrays[array].place);
+        snprintf(out->output, sizeof out->output, "%s",
+                 scratch ? scratch : court->task->arrays[array].place);
     }
     return read_difference(ended, json_object_get(record, "difference"), (uint32_t)array, out) &&
            read_errors(court->task, json_object_get(record, "errors"), out) &&
@@ -577,32 +584,27 @@ enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *
 
 /* -- verdicts -------------------------------------------------------------------------------- */
 
-static bool hash_code(const struct bhi_kernel_file *file, uint8_t out[BHI_CONTENT_HASH]) {
-    struct bhi_content_hash *hash = bhi_content_hash_begin();
-    if (hash) {
-        bhi_content_hash_add(hash, file->code, file->size);
-        bhi_content_hash_end(hash, out);
+/* What a candidate is now: its file, and all that its plan names. */
+static bool hash_form(const struct bhi_court *court, const struct bhi_kernel_file *file,
+                      uint8_t out[BHI_CONTENT_HASH]) {
+    struct bhi_judge_outcome ignored = {.status = BH_OK};
+    struct bhi_judged_form *form = calloc(1, sizeof *form);
+    bool known = false;
+    if (form) {
+        (void)bhi_judged_form_read(file, court->task, form, &ignored);
+        known = form->has_content;
+        memcpy(out, form->content, BHI_CONTENT_HASH);
+        bhi_judged_form_free(form);
     }
-    return hash;
-}
-
-static bool hash_file(const char *path, uint8_t out[BHI_CONTENT_HASH]) {
-    struct stat status;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const bool good = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-                      bhi_content_hash_of(fd, out) == 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return good;
+    free(form);
+    return known;
 }
 
 void bhi_judge_journal_find(const struct bhi_judge_journal *journal,
                             struct bhi_candidate *candidate) {
     uint8_t now[BHI_CONTENT_HASH], then[BHI_CONTENT_HASH];
     const char *file, *path = candidate->file.path;
-    if (!json_array_size(journal->records) ||
-        !(candidate->file.code ? hash_code(&candidate->file, now) : hash_file(path, now))) {
+    if (!json_array_size(journal->records) || !hash_form(journal->court, &candidate->file, now)) {
         return;
     }
     for (size_t i = json_array_size(journal->records); i-- > 0 && !candidate->judged;) {

@@ -340,7 +340,7 @@ static const char *short_name(const char *name) {
     return name;
 }
 
-static bool take_dtype(struct parser *parser, const json_t *value, bh_dtype *out) {
+bool bhi_parser_take_dtype(struct parser *parser, const json_t *value, bh_dtype *out) {
     const char *given = json_string_value(value), *name = given ? short_name(given) : NULL;
     enter(parser, "dtype");
     if (!name || !bhi_dtype_find(name, strlen(name), out)) {
@@ -349,7 +349,7 @@ static bool take_dtype(struct parser *parser, const json_t *value, bh_dtype *out
     return leave(parser);
 }
 
-static bool take_shape(struct parser *parser, const json_t *shape, struct bhi_task_array *out) {
+bool bhi_parser_take_shape(struct parser *parser, const json_t *shape, struct bhi_task_array *out) {
     json_t *length;
     size_t i;
     enter(parser, "shape");
@@ -376,8 +376,8 @@ static bool take_array(struct parser *parser, const json_t *object, struct bhi_t
                                          "ulp",   "nan",   "compare", NULL};
     static const char *const *const keys[] = {of_in, of_inout, of_out};
     return bhi_reading_check_keys(&parser->reading, object, keys[out->role]) &&
-           take_dtype(parser, json_object_get(object, "dtype"), &out->dtype) &&
-           take_shape(parser, json_object_get(object, "shape"), out) &&
+           bhi_parser_take_dtype(parser, json_object_get(object, "dtype"), &out->dtype) &&
+           bhi_parser_take_shape(parser, json_object_get(object, "shape"), out) &&
            (out->role == BHI_TASK_OUT ||
             take_filler(parser, json_object_get(object, "fill"), out)) &&
            (!fills || take_fills(parser, fills, out)) &&

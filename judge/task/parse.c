@@ -201,31 +201,6 @@ static bool take_seeds(struct parser *parser) {
 
 /* -- how a kernel is launched ---------------------------------------------------------------- */
 
-/* "groups" of |object|, which is the task or its reference. */
-static bool take_groups(struct parser *parser, const json_t *object, struct bhi_task_groups *out) {
-    const json_t *groups = json_object_get(object, "groups");
-    json_t *count;
-    size_t i;
-    *out = (struct bhi_task_groups){{{.value = 1}, {.value = 1}, {.value = 1}}};
-    if (!groups) {
-        return refuse(parser, "there is no \"groups\"");
-    }
-    enter(parser, "groups");
-    if (!json_is_array(groups) || json_array_size(groups) < 1 || json_array_size(groups) > 3) {
-        return bhi_reading_refuse(
-            &parser->reading,
-            "it must be an array of one to three, such as [\"ceildiv(n, local_x)\"]");
-    }
-    json_array_foreach(groups, i, count) {
-        enter_element(parser, i);
-        if (!bhi_parser_take_number(parser, count, &out->along[i])) {
-            return false;
-        }
-        leave(parser);
-    }
-    return leave(parser);
-}
-
 /* "bytes" or "operations". */
 static bool take_amount(struct parser *parser, const char *key, struct bhi_task_number *out) {
     const json_t *value = json_object_get(parser->task->json, key);
@@ -249,8 +224,22 @@ static bool take_robust(struct parser *parser) {
     return leave(parser);
 }
 
+/* Of a candidate's scratch. "0": it may have none. */
+static bool take_scratch_limit(const char *text, struct bhi_task *task,
+                               struct bhi_complaint *complaint) {
+    task->limits_scratch = true;
+    if (!strcmp(text, "0")) {
+        return true;
+    }
+    if (!bhi_parse_size(text, &task->scratch_limit, complaint)) {
+        return false;
+    }
+    task->scratch_limit = task->scratch_limit ? task->scratch_limit : UINT64_MAX; /* "none" */
+    return true;
+}
+
 static bool take_limits(struct parser *parser) {
-    static const char *const keys[] = {"deadline", "compile_deadline", "memory", NULL};
+    static const char *const keys[] = {"deadline", "compile_deadline", "memory", "scratch", NULL};
     struct bhi_task *task = parser->task;
     const json_t *limits = json_object_get(task->json, "limits");
     if (!limits) {
@@ -260,7 +249,7 @@ static bool take_limits(struct parser *parser) {
     if (!bhi_reading_check_keys(&parser->reading, limits, keys)) {
         return false;
     }
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; keys[i]; i++) {
         const json_t *value = json_object_get(limits, keys[i]);
         const char *text = json_string_value(value);
         if (!value) {
@@ -274,7 +263,8 @@ static bool take_limits(struct parser *parser) {
         const bool good =
             i == 0   ? bhi_parse_finite_duration(text, &task->deadline_ns, complaint)
             : i == 1 ? bhi_parse_finite_duration(text, &task->compile_deadline_ns, complaint)
-                     : bhi_parse_memory_limit(text, &task->memory_limit, complaint);
+            : i == 2 ? bhi_parse_memory_limit(text, &task->memory_limit, complaint)
+                     : take_scratch_limit(text, task, complaint);
         if (!good) {
             return bhi_reading_blame(&parser->reading);
         }
@@ -327,7 +317,7 @@ static bool take_reference_kernel(struct parser *parser, const json_t *reference
     }
     leave(parser);
     if (json_object_get(reference, "groups")) {
-        return take_groups(parser, reference, &task->reference_groups);
+        return bhi_parser_take_groups(parser, reference, &task->reference_groups);
     }
     task->reference_groups = task->groups;
     return true;
@@ -470,7 +460,7 @@ static bool take_all(struct parser *parser) {
         return refuse(parser, "there is no \"out\" and no \"inout\"");
     }
     if (!bhi_parser_take_common_fills(parser) || !bhi_parser_take_pushes(parser) ||
-        !take_groups(parser, task->json, &task->groups) ||
+        !bhi_parser_take_groups(parser, task->json, &task->groups) ||
         !take_amount(parser, "bytes", &task->bytes) ||
         !take_amount(parser, "operations", &task->operations) || !take_reference(parser) ||
         !take_limits(parser) || !take_robust(parser)) {

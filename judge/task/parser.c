@@ -45,3 +45,28 @@ bool bhi_parser_check_name(struct parser *parser, const char *name) {
                   "not min, max or ceildiv",
                   BHI_SIZE_NAME);
 }
+
+bool bhi_parser_take_groups(struct parser *parser, const json_t *object,
+                            struct bhi_task_groups *out) {
+    const json_t *groups = json_object_get(object, "groups");
+    json_t *count;
+    size_t i;
+    *out = (struct bhi_task_groups){{{.value = 1}, {.value = 1}, {.value = 1}}};
+    if (!groups) {
+        return refuse(parser, "there is no \"groups\"");
+    }
+    enter(parser, "groups");
+    if (!json_is_array(groups) || json_array_size(groups) < 1 || json_array_size(groups) > 3) {
+        return bhi_reading_refuse(
+            &parser->reading,
+            "it must be an array of one to three, such as [\"ceildiv(n, local_x)\"]");
+    }
+    json_array_foreach(groups, i, count) {
+        enter_element(parser, i);
+        if (!bhi_parser_take_number(parser, count, &out->along[i])) {
+            return false;
+        }
+        leave(parser);
+    }
+    return leave(parser);
+}

@@ -34,6 +34,9 @@ bool bhi_parser_take_file(struct parser *parser, const json_t *value, struct bhi
  * sizes are known. */
 bool bhi_parser_take_number(struct parser *parser, const json_t *value,
                             struct bhi_task_number *out);
+/* Takes "groups" of |object|. Dimensions that it leaves out are 1. */
+bool bhi_parser_take_groups(struct parser *parser, const json_t *object,
+                            struct bhi_task_groups *out);
 
 /* Refuses what expressions cannot name. */
 bool bhi_parser_check_name(struct parser *parser, const char *name);
@@ -48,6 +51,9 @@ bool bhi_parser_take_pushes(struct parser *parser);
  * expressions. */
 bool bhi_parser_take_pair(struct parser *parser, const json_t *value, enum bhi_filler_kind kind,
                           struct bhi_filler *out, struct bhi_task_ends *out_ends);
+/* "dtype" and "shape" of an array. */
+bool bhi_parser_take_dtype(struct parser *parser, const json_t *value, bh_dtype *out);
+bool bhi_parser_take_shape(struct parser *parser, const json_t *shape, struct bhi_task_array *out);
 /* Takes all arrays of a role. */
 bool bhi_parser_take_arrays(struct parser *parser, enum bhi_task_role role);
 /* When all arrays are known: the fills of those that vary and have none of their own. They are those of the

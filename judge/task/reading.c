@@ -71,7 +71,7 @@ size_t bhi_reading_line(const struct bhi_reading *reading) {
         }
         at = inner;
     }
-    size_t line = 1;
+    size_t line = 1 + reading->lines_before;
     for (const char *c = reading->text; c < at; c++) {
         line += *c == '\n';
     }

@@ -21,6 +21,7 @@ struct bhi_reading {
     const char *text; /* NUL-terminated; it must have been parsed as JSON without an error */
     struct bhi_reading_step steps[BHI_READING_DEPTH]; /* from the whole to the field */
     size_t depth;
+    size_t lines_before; /* of the file, in front of |text| */
     struct bhi_complaint *complaint;
 };
 

@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "judge/data/draw.h"
 
-const char *const bhi_task_role_names[3] = {"in", "inout", "out"};
+const char *const bhi_task_role_names[4] = {"in", "inout", "out", "scratch"};
 
 static void free_file(struct bhi_task_file *file) {
     free(file->path);

@@ -26,9 +26,10 @@ enum {
     BHI_PUSH_TEXT = 40,
 };
 
-enum bhi_task_role { BHI_TASK_IN, BHI_TASK_INOUT, BHI_TASK_OUT };
-/* As the task calls them: "in", "inout", "out". */
-extern const char *const bhi_task_role_names[3];
+/* SCRATCH is a candidate's (plan.h). */
+enum bhi_task_role { BHI_TASK_IN, BHI_TASK_INOUT, BHI_TASK_OUT, BHI_TASK_SCRATCH };
+/* As the task calls them: "in", "inout", "out"; "scratch". */
+extern const char *const bhi_task_role_names[4];
 
 /* A number of the task: as it is written, or an expression in the sizes. Borrowed from the task's
  * |json|. */
@@ -123,6 +124,8 @@ struct bhi_task {
     const char *reference_eval;
     char *reference_eval_field;                              /* as that of a file; owned */
     uint64_t deadline_ns, compile_deadline_ns, memory_limit; /* 0: the default */
+    bool limits_scratch;
+    uint64_t scratch_limit; /* bytes that a candidate's plan may have; otherwise the usual limit */
 };
 
 /* Reads the task in the file at |path| ("-": standard input). The files that it names are relative

@@ -13,7 +13,7 @@ bool bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *f
                         const struct bhi_task_groups *groups, struct bhi_contender *out,
                         struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_contender){.groups = groups};
-    if (!bhi_judged_kernel_make(file, trusted, 0, court->context, &out->kernel, outcome)) {
+    if (!bhi_judged_kernel_make(court, file, trusted, 0, &out->kernel, outcome)) {
         return false;
     }
     if (!bhi_court_timed_stream(court, &out->stream, outcome)) {
@@ -156,11 +156,13 @@ static char *write_source(const bh_command *of) {
                 binding->binding, binding->access == BH_ACCESS_READ ? "readonly " : "", i, i);
     }
     fprintf(out, "void main() {\n    if (gl_NumWorkGroups.x == 1u) return;\n    uint sum = 0u;\n");
-    for (uint32_t i = 0; i < of->dispatch.binding_count; i++) {
-        fprintf(out,
-                of->dispatch.bindings[i].access == BH_ACCESS_READ ? "    sum += w%u[0];\n"
-                                                                  : "    w%u[0] = sum;\n",
-                i);
+    for (int pass = 0; pass < 2; pass++) { /* what is read must be written somewhere */
+        for (uint32_t i = 0; i < of->dispatch.binding_count; i++) {
+            const bool reads = of->dispatch.bindings[i].access == BH_ACCESS_READ;
+            if (reads == !pass) {
+                fprintf(out, reads ? "    sum += w%u[0];\n" : "    w%u[0] = sum;\n", i);
+            }
+        }
     }
     fprintf(out, "}\n");
     if (fclose(out) != 0) {
@@ -170,7 +172,7 @@ static char *write_source(const bh_command *of) {
     return text;
 }
 
-static bool make_kernel(struct bhi_base *base, struct bhi_court *court, char *source,
+static bool make_kernel(struct bhi_base_kernel *base, struct bhi_court *court, char *source,
                         struct bhi_judge_outcome *outcome) {
     const struct bhi_kernel_file file = {.path = "empty.comp",
                                          .code = source,
@@ -179,22 +181,23 @@ static bool make_kernel(struct bhi_base *base, struct bhi_court *court, char *so
     bhi_judged_kernel_free(&base->kernel);
     free(base->source);
     base->source = source;
-    return bhi_judged_kernel_make(&file, false, 0, court->context, &base->kernel, outcome);
+    return bhi_judged_kernel_make(court, &file, false, 0, &base->kernel, outcome);
 }
 
-bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, const bh_command *of,
-                      bh_command *out, struct bhi_judge_outcome *outcome) {
+bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, size_t step,
+                      const bh_command *of, bh_command *out, struct bhi_judge_outcome *outcome) {
+    struct bhi_base_kernel *const empty = &base->kernels[step];
     char *source = write_source(of);
     if (!source) {
         return bhi_judge_outcome_memory(outcome);
     }
-    if (base->kernel.kernel && !strcmp(base->source, source)) {
+    if (empty->kernel.count && !strcmp(empty->source, source)) {
         free(source);
-    } else if (!make_kernel(base, court, source, outcome)) {
+    } else if (!make_kernel(empty, court, source, outcome)) {
         return false;
     }
     *out = *of;
-    out->dispatch.kernel = base->kernel.kernel;
+    out->dispatch.kernel = empty->kernel.steps[0].kernel;
     out->dispatch.groups[0] = out->dispatch.groups[1] = out->dispatch.groups[2] = 1;
     out->dispatch.push_size = 0;
     return true;
@@ -202,7 +205,9 @@ bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, const bh_c
 
 void bhi_base_close(struct bhi_base *base) {
     bh_stream_release(base->stream);
-    bhi_judged_kernel_free(&base->kernel);
-    free(base->source);
+    for (size_t i = 0; i < BHI_PLAN_KERNELS; i++) {
+        bhi_judged_kernel_free(&base->kernels[i].kernel);
+        free(base->kernels[i].source);
+    }
     *base = (struct bhi_base){0};
 }

@@ -54,18 +54,21 @@ void bhi_flush_close(struct bhi_flush *flush);
 /* The empty kernel: what a batch costs besides the kernels in it. */
 
 struct bhi_base {
-    bh_stream *stream;               /* owned */
-    struct bhi_judged_kernel kernel; /* owned */
-    char *source;                    /* of |kernel|; owned */
-    struct bhi_worked worked;        /* as of bhi_contender */
+    bh_stream *stream; /* owned */
+    struct bhi_base_kernel {
+        struct bhi_judged_kernel kernel; /* owned */
+        char *source;                    /* owned */
+    } kernels[BHI_PLAN_KERNELS];         /* one for each of a candidate's */
+    struct bhi_worked worked;            /* as of bhi_contender */
 };
 
 /* Makes the stream. */
 bool bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
                    struct bhi_judge_outcome *outcome);
-/* Makes |out| of a dispatch: one group of a kernel that does nothing, on the same bindings. */
-bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, const bh_command *of,
-                      bh_command *out, struct bhi_judge_outcome *outcome);
+/* Makes |out| of the dispatch of a step: one group of a kernel that does nothing, on the same
+ * bindings. */
+bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, size_t step,
+                      const bh_command *of, bh_command *out, struct bhi_judge_outcome *outcome);
 /* Takes {0}, too. */
 void bhi_base_close(struct bhi_base *base);
 

@@ -27,7 +27,8 @@ struct round {
     struct bhi_material own;             /* unless it is a rehearsal */
     struct bhi_material *material;       /* what it reads; borrowed */
     struct bhi_setup **laps[BHI_RACERS]; /* |count| each; owned */
-    bh_command *commands;                /* |count|; owned */
+    bh_command *commands;                /* those of all laps of a racer; owned */
+    uint32_t command_count;
     struct glimpse glimpses[BHI_RACERS];
 };
 
@@ -62,7 +63,8 @@ static bool make_material(struct round *round, struct bhi_judge_outcome *outcome
 }
 
 static bool allocate(struct round *round, struct bhi_judge_outcome *outcome) {
-    bool good = (round->commands = calloc(round->count, sizeof *round->commands));
+    bool good =
+        (round->commands = calloc(round->count * BHI_PLAN_KERNELS, sizeof *round->commands));
     for (int i = 0; i < BHI_RACERS && good; i++) {
         good = (round->laps[i] = calloc(round->count, sizeof *round->laps[i]));
     }
@@ -92,6 +94,21 @@ static bool takes_part(const struct round *round, enum bhi_racer racer) {
     return racer == BHI_RACER_BASE ? round->with_base : !!round->race->contenders[racer];
 }
 
+/* Appends those of a lap, or as many of empty kernels. */
+static bool add_commands(struct round *round, const struct bhi_setup *lap, bool is_base,
+                         struct bhi_judge_outcome *outcome) {
+    const struct bhi_race *race = round->race;
+    uint32_t count;
+    const bh_command *const of = bhi_setup_commands(lap, &count);
+    bool good = true;
+    for (uint32_t i = 0; i < count && good; i++) {
+        bh_command *const command = &round->commands[round->command_count++];
+        *command = of[i];
+        good = !is_base || bhi_base_command(race->base, race->court, i, &of[i], command, outcome);
+    }
+    return good;
+}
+
 static bool make_laps(struct round *round, enum bhi_racer racer, bh_stream *stream,
                       struct bhi_judge_outcome *outcome) {
     struct bhi_race *race = round->race;
@@ -102,17 +119,13 @@ static bool make_laps(struct round *round, enum bhi_racer racer, bh_stream *stre
     /* No candidate can reach the worker of the empty kernel, or the reference's. */
     bool good =
         bhi_material_give(round->material, is_base ? BHI_RACER_REFERENCE : racer, &inputs, outcome);
+    round->command_count = 0;
     for (size_t i = 0; i < round->count && good; i++) {
         struct bhi_setup **lap = &round->laps[racer][i];
         inputs.begin = i * round->material->stride;
         good = bhi_setup_make(race->court, stream, &program, &round->material->trials[i], &inputs,
-                              lap, outcome);
-        if (good) {
-            round->commands[i] = *bhi_setup_command(*lap);
-        }
-        good =
-            good && (!is_base || bhi_base_command(race->base, race->court, bhi_setup_command(*lap),
-                                                  &round->commands[i], outcome));
+                              lap, outcome) &&
+               add_commands(round, *lap, is_base, outcome);
     }
     return good;
 }
@@ -197,7 +210,7 @@ static bool run(struct round *round, enum bhi_racer racer, struct bhi_clocked *o
         race->running = BHI_RACER_BASE; /* it is not a contender's failure */
         return false;
     }
-    if (!bhi_court_submit(stream, round->commands, (uint32_t)round->count, out, outcome) ||
+    if (!bhi_court_submit(stream, round->commands, round->command_count, out, outcome) ||
         !glance(round, racer, out, outcome)) {
         return false;
     }

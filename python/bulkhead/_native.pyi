@@ -225,7 +225,14 @@ class Judge:
     ) -> None: ...
     def prepare(self) -> None: ...
     def _run(
-        self, name: bytes, path: bytes | None, code: bytes | None, language: int, /
+        self,
+        name: bytes,
+        path: bytes | None,
+        code: bytes | None,
+        language: int,
+        source: tuple[Any, ...],
+        constants: list[tuple[int, int, int]],
+        /,
     ) -> tuple[Any, ...]: ...
     def _repeat(
         self,
@@ -233,6 +240,8 @@ class Judge:
         path: bytes | None,
         code: bytes | None,
         language: int,
+        source: tuple[Any, ...],
+        constants: list[tuple[int, int, int]],
         judgement: bytes,
         runs: bool,
         /,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import struct
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, Union, cast
@@ -15,13 +16,14 @@ from .judgement import Judgement, to_judgement
 from .repeating import Repeat, settled
 from .report import Report
 from .scope import Scoped
-from .source import LANGUAGES
+from .source import LANGUAGES, Include, to_defines
 
 Task = Union[Mapping[str, Any], str, os.PathLike[str]]
 """A task as docs/judge.md describes it: a mapping, or the path of a task file."""
-Source = Union[str, bytes, os.PathLike[str]]
+Source = Union[str, bytes, os.PathLike[str], Mapping[str, Any]]
 """A kernel. A text with a line end in it is source code, another text and a path-like object name
-a file, and bytes are what is in a file: SPIR-V or source code.
+a file, and bytes are what is in a file: SPIR-V or source code. A mapping is a plan of several kernels
+(docs/judge.md), each with its `"source"`.
 """
 
 
@@ -39,15 +41,35 @@ def _to_options(
         "folder": None if folder is None else os.fsencode(folder),
     }
     if isinstance(task, Mapping):
-        try:
-            options["task_text"] = json.dumps(dict(task), indent=1, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise InvalidType(f"judge: task: it is not JSON: {error}") from None
+        options["task_text"] = _to_json("task", task)
     elif isinstance(task, (str, os.PathLike)):
         options["task_path"] = os.fsencode(task)
     else:
         raise InvalidType(f"judge: task: a mapping or the path of a file, not {type(task)}")
     return options
+
+
+def _to_json(what: str, value: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(value), indent=1, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidType(f"judge: {what}: it is not JSON: {error}") from None
+
+
+def _constant_bits(id_: Any, value: Any) -> tuple[int, int]:
+    """(bytes, bits)"""
+    if not isinstance(id_, int) or not 0 <= id_ < 2**32:
+        raise InvalidArgument(f"judge: constants: {id_!r} is no id from 0 to 4294967295")
+    try:
+        if isinstance(value, (bool, int)):
+            packed = struct.pack("<I" if value >= 0 else "<i", value)
+        elif type(value) is float:
+            packed = struct.pack("<f", value)
+        else:
+            packed = value.tobytes()
+    except (AttributeError, OverflowError, struct.error) as error:
+        raise InvalidArgument(f"judge: constants: {id_}: {value!r}: {error}") from None
+    return len(packed), int.from_bytes(packed, "little")
 
 
 def _to_seeds(seed: int | Iterable[int] | None) -> list[int]:
@@ -86,11 +108,13 @@ def _to_code(source: Source, what: str) -> tuple[bytes | None, bytes | None]:
     """Return the path and the code, one of which is None."""
     if isinstance(source, bytes):
         return None, source
+    if isinstance(source, Mapping):
+        return None, _to_json(what, source).encode()
     if isinstance(source, str) and not _is_path(source):
         return None, source.encode()
     if isinstance(source, (str, os.PathLike)):
         return os.fsencode(source), None
-    raise InvalidType(f"judge: {what}: source code, bytes or a path, not {type(source)}")
+    raise InvalidType(f"judge: {what}: source code, bytes, a path or a plan, not {type(source)}")
 
 
 def _to_baseline(source: Source | None) -> tuple[bytes, bytes | None, bytes | None] | None:
@@ -120,7 +144,7 @@ class Judge(_native.Judge, Scoped):
     candidate-2: WRONG: Y[0] is 4.5, expected 2.25, 8388608 ULP; 64 of 64 are wrong (n=64, seed 1)
     """
 
-    __slots__ = ("__weakref__", "_number", "_settled", "_drawn", "_functions")
+    __slots__ = ("__weakref__", "_constants", "_drawn", "_made", "_number", "_functions", "_settled")
 
     def __init__(
         self,
@@ -143,6 +167,10 @@ class Judge(_native.Judge, Scoped):
         state: str | os.PathLike[str] | None = None,
         resume: bool = False,
         html: str | os.PathLike[str] | None = None,
+        entry: str | None = None,
+        defines: Mapping[str, object] | None = None,
+        include: Include = None,
+        constants: Mapping[int, float] | None = None,
     ) -> None:
         self._number = 0
         for what, function in (("reference", reference), ("check", check)):
@@ -150,6 +178,8 @@ class Judge(_native.Judge, Scoped):
                 raise InvalidType(f"judge: {what}: a function, not {type(function)}")
         if not isinstance(workers, int) or not 1 <= workers <= _MOST_WORKERS:
             raise InvalidArgument(f"judge: workers: {workers!r}: it is 1 to {_MOST_WORKERS}")
+        self._made = (None, None, entry, None, {}, *to_defines("judge", defines, include), None)
+        self._constants = [(id_, *_constant_bits(id_, one)) for id_, one in (constants or {}).items()]
         times = {
             "parallel": workers,
             "state": None if state is None else os.fsencode(state),
@@ -203,10 +233,11 @@ class Judge(_native.Judge, Scoped):
         if language == "cuda" or language not in LANGUAGES:
             raise InvalidArgument(f"judge: language: {language!r}: it is 'spirv', 'glsl' or 'hlsl'")
         path, code = _to_code(candidate, name)
-        given = (os.fsencode(name).replace(b"\0", b"?"), path, code, LANGUAGES[language])
+        made = (LANGUAGES[language], self._made, self._constants)
+        given = (os.fsencode(name).replace(b"\0", b"?"), path, code, *made)
         told = self._run(*given)
         if path is not None:
-            given = (given[0], os.path.abspath(path), code, given[3])
+            given = (given[0], os.path.abspath(path), code, *made)
         return to_judgement(name, told, Repeat(self, self._settled, self._drawn, given, self._functions))
 
     def page(self, judgements: Iterable[Judgement], *, rank: str = "time") -> None:
@@ -276,6 +307,10 @@ def judge(
     resume: bool = False,
     html: str | os.PathLike[str] | None = None,
     rank: str = "time",
+    entry: str | None = None,
+    defines: Mapping[str, object] | None = None,
+    include: Include = None,
+    constants: Mapping[int, float] | None = None,
     each: Callable[[Judgement], object] | None = None,
 ) -> Report:
     """Say which kernels compute what a task wants; nobody needs to trust them.
@@ -305,6 +340,9 @@ def judge(
 
     `baseline` is a kernel that they are compared with in place of the reference, which then may be a function. It
     is judged first, and must be correct.
+    All kernels are compiled with the macros `defines` and the files `include`, as by
+    `Context.kernel`, and with `entry`. `constants` are values of specialization constants by id: an
+    int or a float has 32 bits, a NumPy scalar those of its type.
 
     `workers` candidates, up to 64, are judged at the same time, each by a worker of its own; `each`
     is called in the order in which they end. `state` is a folder that keeps each judgement as soon
@@ -339,6 +377,10 @@ def judge(
         state=state,
         resume=resume,
         html=html,
+        entry=entry,
+        defines=defines,
+        include=include,
+        constants=constants,
     ) as court:
         court.prepare()
         judgements = _run_all(court, given, language, workers, each)

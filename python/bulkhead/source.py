@@ -6,11 +6,13 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
 from .errors import InvalidArgument, InvalidType, LoadFailed
 from .values import Duration, Size, to_bytes, to_ns
 
+Include = Union[Mapping[str, str], Iterable[Union[str, "os.PathLike[str]"]], str, None]
+"""Files and folders for #include, or names and texts."""
 LANGUAGES = {None: 0, "spirv": 1, "glsl": 2, "hlsl": 3, "cuda": 4}  # bh_language
 _SUFFIXES = {".hlsl": "hlsl", ".cu": "cuda"}
 _SPIRV = (b"\x03\x02\x23\x07", b"\x07\x23\x02\x03")
@@ -67,8 +69,6 @@ def read(
         code = code.encode()
     if name is None and file_name is not None and kind != "image":
         name = file_name if kind == "text" else file_name.removesuffix(".spv")
-    if defines is not None and not isinstance(defines, Mapping):
-        raise InvalidType(f"{call}: defines: a dict, not {type(defines)}")
     if options is not None and not isinstance(options, str):
         options = " ".join(options)
     limits = {
@@ -77,12 +77,21 @@ def read(
         "deadline": to_ns(deadline, f"{call}: deadline"),
         "memory": to_bytes(memory, f"{call}: memory"),
     }
+    made = to_defines(call, defines, include)
+    return Source(kind, (code, name, entry, tenant, limits, *made, options))
+
+
+def to_defines(
+    call: str, defines: Mapping[str, object] | None, include: Include
+) -> tuple[list[tuple[str, str | None]], list[tuple[str, Any]]]:
+    """Defines and includes, as the native module takes them."""
+    if defines is not None and not isinstance(defines, Mapping):
+        raise InvalidType(f"{call}: defines: a dict, not {type(defines)}")
     texts = [
         (key, None if value is None else str(int(value) if isinstance(value, bool) else value))
         for key, value in (defines or {}).items()
     ]
-    includes = _read_includes(call, include)
-    return Source(kind, (code, name, entry, tenant, limits, texts, includes, options))
+    return texts, _read_includes(call, include)
 
 
 def _find_kind(code: str | bytes, language: str | None) -> str:
@@ -128,9 +137,7 @@ def _read_code(call: str, source: Any, path: Any, language: str | None) -> tuple
     return _read_file(call, file), file.name
 
 
-def _read_includes(
-    call: str, include: Iterable[Any] | Mapping[str, str] | None
-) -> list[tuple[str, Any]]:
+def _read_includes(call: str, include: Include) -> list[tuple[str, Any]]:
     """Files by name: of a mapping, or of files and folders."""
     if include is None:
         return []

@@ -14,18 +14,26 @@
 #include <string.h>
 
 /* Returns the submission's code (core/submission.h): the number of its kernel, trusted or not, or
- * of its file. With several different kernels it gets a number of its own. 0: it has only copies
- * and fills. */
+ * of its file. Several different kernels have one that is drawn from theirs: another submission of
+ * the same ones has the same, and no kernel has it. 0: it has only copies and fills. */
 static uint64_t payload_code(const struct bhi_payload *payload) {
+    static const uint64_t of_several = UINT64_C(1) << 63; /* ids are counted from 1 */
+    uint64_t code, mixed = 0;
+    bool several = false;
     if (payload->file) {
         return payload->file->info.file;
     }
-    for (uint32_t i = 1; i < payload->kernel_count; i++) {
-        if (payload->kernels[i]->body != payload->kernels[0]->body) {
-            return payload->submission.event->id;
-        }
+    if (!payload->kernel_count) {
+        return 0;
     }
-    return payload->kernel_count ? bhi_kernel_body_code(payload->kernels[0]->body) : 0;
+    code = bhi_kernel_body_code(payload->kernels[0]->body);
+    for (uint32_t i = 0; i < payload->kernel_count; i++) {
+        several |= payload->kernels[i]->body != payload->kernels[0]->body;
+        mixed = (mixed ^ bhi_kernel_body_code(payload->kernels[i]->body)) *
+                UINT64_C(0x9E3779B97F4A7C15);
+        mixed ^= mixed >> 29;
+    }
+    return several ? mixed | of_several : code;
 }
 
 struct bhi_payload *bhi_payload_start(bh_stream *stream, uint32_t command_count,

@@ -300,6 +300,58 @@ TEST(times_are_taken_after_all_checks) {
     BHT_EQ(got[1].verdict, BH_JUDGE_WRONG);
 }
 
+/* What is not in the kernel's source is given beside it. */
+TEST(a_candidate_is_made_with_what_is_given_beside_it) {
+    static const char parts[] = KERNEL("if (i < x.length()) y[i] = IT + float(STEP);") "\n";
+    static const bh_source_define defines[] = {{"IT", "it(x[i])"}};
+    static const bh_source_include includes[] = {
+        {"it.h", "float it(float a) { return a * a; }\n", 0}};
+    static const bh_specialization specs[] = {{.constant_id = 5, .size = 4, .bits = 0}};
+    char code[1024];
+    snprintf(code, sizeof code,
+             "%.13s#include \"it.h\"\nlayout(constant_id = 5) const int STEP = 1;\n%s", parts,
+             parts + 13);
+    make(task());
+    for (int i = 0; i < 4; i++) {
+        const bh_judge_candidate candidate = {.struct_size = sizeof candidate,
+                                              .code = code,
+                                              .entry = "main",
+                                              .defines = defines,
+                                              .define_count = i != 1,
+                                              .includes = includes,
+                                              .include_count = i != 2,
+                                              .specializations = specs,
+                                              .specialization_count = i != 3};
+        bh_judgement got = {.struct_size = sizeof got};
+        BHT_EQ(bh_judge_run(judge, &candidate, &got, &why), BH_OK);
+        BHT_STR_EQ(bh_judge_verdict_name(got.verdict, got.status), i == 0   ? "CORRECT"
+                                                                   : i == 3 ? "WRONG"
+                                                                            : "COMPILE_FAILED");
+    }
+}
+
+/* Its files would be those of the program. */
+TEST(a_plan_in_memory_has_its_sources) {
+    static const char plan[] =
+        "{\"kernels\": [{\"source\": \"#version 450\\nlayout(local_size_x = 64) in;\\n"
+        "layout(binding = 0) readonly buffer X { float x[]; };\\n"
+        "layout(binding = 1) buffer T { float t[]; };\\n"
+        "void main() { uint i = gl_GlobalInvocationID.x; if (i < t.length()) t[i] = x[i]; }\"},\n"
+        "{\"source\": \"#version 450\\nlayout(local_size_x = 64) in;\\n"
+        "layout(binding = 0) readonly buffer T { float t[]; };\\n"
+        "layout(binding = 1) buffer Y { float y[]; };\\n"
+        "void main() { uint i = gl_GlobalInvocationID.x; if (i < y.length()) y[i] = t[i] * t[i]; }"
+        "\"}],\n\"scratch\": {\"T\": {\"dtype\": \"f32\", \"shape\": [2, \"n\"]}}}";
+    make(task());
+    bh_judgement got = judge_code("two", plan, 0);
+    BHT_STR_EQ(got.message, "");
+    BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
+    got = judge_code("file", "{\"kernel\": \"a.comp\"}", 0);
+    expect_fails(&got, BH_LOAD_FAILED, "file:1: \"kernel\": a candidate in memory has no files");
+    got = judge_code("bad", "{\"kernel\": 1}", 0);
+    expect_fails(&got, BH_INVALID_ARGUMENT, "bad:1: \"kernel\": it must be a string");
+}
+
 /* -- bad input ----------------------------------------------------------------------------------
  */
 
@@ -361,6 +413,9 @@ TEST(bad_options_are_named) {
 }
 
 TEST(bad_candidates_are_named) {
+    static const bh_source_define bad_defines[] = {{"1A", NULL}, {NULL, NULL}};
+    static const bh_source_include bad_includes[] = {{"a.h", NULL, 0}};
+    static const bh_specialization bad_specs[] = {{1, 3, 0}, {2, 4, 0}, {2, 4, 0}};
     make(task());
     bh_judgement got = {.struct_size = sizeof got};
     struct {
@@ -373,6 +428,19 @@ TEST(bad_candidates_are_named) {
         {{.code = ""}, "candidate.size must be from 1 byte"},
         {{.code = right, .size = (64 << 20) + 1}, "candidate.size must be from 1 byte"},
         {{.code = right, .language = (bh_language)4}, "candidate.language 4 is not a language"},
+        {{.code = right, .define_count = 1}, "candidate.defines is NULL"},
+        {{.code = right, .defines = bad_defines, .define_count = 1},
+         "candidate.defines '1A' is not"},
+        {{.code = right, .defines = bad_defines + 1, .define_count = 1},
+         "candidate.defines is NULL"},
+        {{.code = right, .defines = bad_defines, .define_count = 257}, "257"},
+        {{.code = right, .includes = bad_includes, .include_count = 1},
+         "candidate.includes is NULL"},
+        {{.code = right, .includes = bad_includes, .include_count = 1025}, "1025"},
+        {{.code = right, .specializations = bad_specs, .specialization_count = 1},
+         "candidate.specializations have 1, 2, 4 or 8 bytes"},
+        {{.code = right, .specializations = bad_specs + 1, .specialization_count = 2},
+         "candidate.specializations have distinct ids"},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         got.runs = 7;

@@ -53,9 +53,9 @@ static int looks;                            /* at a run once more: without what
 /* -- in place of what runs ------------------------------------------------------------------------
  */
 
-BHT_WRAP(bool, bhi_judged_kernel_make, const struct bhi_kernel_file *file, bool trusted,
-         uint32_t with, bh_context *context, struct bhi_judged_kernel *out,
-         struct bhi_judge_outcome *why) {
+BHT_WRAP(bool, bhi_judged_kernel_make, const struct bhi_court *of,
+         const struct bhi_kernel_file *file, bool trusted, uint32_t with,
+         struct bhi_judged_kernel *out, struct bhi_judge_outcome *why) {
     BHT_TRUE(!trusted);
     noise = with;
     *out = (struct bhi_judged_kernel){.name = "kernel", .has_content = true, .content = {9}};
@@ -64,7 +64,9 @@ BHT_WRAP(bool, bhi_judged_kernel_make, const struct bhi_kernel_file *file, bool 
 }
 
 BHT_WRAP(bool, bhi_court_check_kernel, const struct bhi_court *of,
-         const struct bhi_judged_kernel *kernel, struct bhi_judge_outcome *why) {
+         const struct bhi_judged_kernel *kernel, const struct bhi_task_groups *with,
+         struct bhi_judge_outcome *why) {
+    BHT_TRUE(with == groups);
     return !scene.unfit || bhi_judge_outcome_fail(why, BH_BINDING_MISMATCH, "no such binding");
 }
 
@@ -105,7 +107,8 @@ BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
     }
     *out = (struct bhi_launched){.number = (uint64_t)(NUMBER + run),
                                  .strayed = run == scene.strays,
-                                 .stray_array = scene.array,
+                                 .stray_place = task.arrays[scene.array].place,
+                                 .stray_bytes = trial->arrays[scene.array].form.bytes,
                                  .stray_offset = scene.stray_at};
     for (uint32_t i = Y; i < ARRAYS; i++) {
         out->outputs[i] = calloc(1, trial->arrays[i].form.bytes);

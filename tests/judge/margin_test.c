@@ -149,18 +149,25 @@ static void open_court(void) {
         strcpy(type->type, task.arrays[i].dtype == BH_DTYPE_F32 ? "f32[]" : "u8[]");
         strcpy(type->name, names[i]);
     }
-    kernel = (struct bhi_judged_kernel){.name = "kernel", .types = types};
+    kernel = (struct bhi_judged_kernel){.name = "kernel", .steps = {{.types = types}}, .count = 1};
 }
 
 static void close_court(void) {
-    free(kernel.types);
+    free(kernel.steps[0].types);
     bhi_trials_free(&task, &court.trials);
     bhi_task_free(&task);
 }
 
 BHT_AT_START(bht_around(open_court, close_court))
 
-static struct bhi_setup *set_up_with(uint32_t exact, uint64_t number, const struct bhi_trial *trial,
+static const bh_command *command_of(const struct bhi_setup *setup) {
+    uint32_t count;
+    const bh_command *command = bhi_setup_commands(setup, &count);
+    BHT_EQ(count, 1);
+    return command;
+}
+
+static struct bhi_setup *set_up_with(uint64_t exact, uint64_t number, const struct bhi_trial *trial,
                                      const struct bhi_inputs *inputs) {
     const struct bhi_program program = {
         .kernel = &kernel, .groups = &task.groups, .exact = exact, .number = number};
@@ -187,7 +194,7 @@ TEST(a_run_has_buffers_of_its_own) {
     const struct bhi_trial_array *arrays = court.trials.list[0].arrays;
     made = 0;
     struct bhi_setup *first = set_up(), *second = set_up();
-    const bh_command *command = bhi_setup_command(first);
+    const bh_command *command = command_of(first);
     BHT_EQ(made, 2 * ARRAYS);
     BHT_EQ(command->dispatch.binding_count, ARRAYS);
     BHT_EQ(command->dispatch.groups[0], 2);
@@ -233,7 +240,8 @@ TEST(the_margins_of_each_output_are_looked_at) {
             fakes[i].bytes[places[k]] ^= 1;
             launched = take(setup);
             BHT_TRUE(launched.strayed);
-            BHT_EQ(launched.stray_array, i);
+            BHT_STR_EQ(launched.stray_place, task.arrays[i].place);
+            BHT_EQ(launched.stray_bytes, bytes);
             BHT_EQ(launched.stray_offset, (int64_t)places[k] - BHI_MARGIN);
             bhi_launched_free(&launched);
             fakes[i].bytes[places[k]] ^= 1;
@@ -248,7 +256,7 @@ TEST(the_margins_of_each_output_are_looked_at) {
     fakes[V].bytes[BHI_MARGIN - 2] ^= 1; /* the first one is named */
     fakes[Z].bytes[BHI_MARGIN - 1] ^= 1;
     launched = take(setup);
-    BHT_EQ(launched.stray_array, V);
+    BHT_STR_EQ(launched.stray_place, "V");
     BHT_EQ(launched.stray_offset, -2);
     bhi_launched_free(&launched);
     bhi_setup_free(setup);
@@ -265,19 +273,26 @@ TEST(bindings_that_do_not_agree_are_refused) {
         {X, BH_ACCESS_WRITE, "f32[]", "X", "in X: the kernel may write it"},
         {Z, BH_ACCESS_READ, "u8[]", "Z", "out Z: the kernel does not write it"},
         {V, BH_ACCESS_READ, "u8[]", "V", "inout V: the kernel does not write it"},
-        {Y, BH_ACCESS_READ_WRITE, "i32[]", "Y", "out Y: the kernel declares i32[]"},
-        {Z, BH_ACCESS_READ_WRITE, "f32[]", "Z", "out Z: the kernel declares f32[]"},
+        {Y, BH_ACCESS_READ_WRITE, "i32[]", "Y", NULL},
+        {Y, BH_ACCESS_READ_WRITE, "f64[]", "Y", NULL},
+        {Y, BH_ACCESS_READ_WRITE, "u32x4[]", "Y",
+         "out Y: the kernel declares u32x4[], and 24 bytes"},
+        {Z, BH_ACCESS_READ_WRITE, "f32[]", "Z", "out Z: the kernel declares f32[], and 1 bytes"},
+        {V, BH_ACCESS_READ_WRITE, "i8[]", "V", NULL},
+        {V, BH_ACCESS_READ_WRITE, "u16[] | u32[]", "V",
+         "inout V: the kernel declares u16[] | u32[]"},
+        {V, BH_ACCESS_READ_WRITE, "u32[] | u8[]", "V", NULL},
         {Z, BH_ACCESS_READ_WRITE, "u8[]", "W", "out Z: the kernel has no binding 'Z'"},
         {Z, BH_ACCESS_WRITE, "u8[]", "Z", NULL},
         {X, (bh_access)0, "f32[]", "X", NULL},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        struct bhi_kernel_type *type = &kernel.types->types[cases[i].array];
+        struct bhi_kernel_type *type = &kernel.steps[0].types->types[cases[i].array];
         const struct bhi_kernel_type was = *type;
         type->access = cases[i].access;
         strcpy(type->type, cases[i].type);
         strcpy(type->name, cases[i].name);
-        const bool good = bhi_court_check_kernel(&court, &kernel, &outcome);
+        const bool good = bhi_court_check_kernel(&court, &kernel, &task.groups, &outcome);
         BHT_EQ(good, !cases[i].why);
         if (!good) {
             BHT_EQ(outcome.status, BH_BINDING_MISMATCH);
@@ -285,10 +300,10 @@ TEST(bindings_that_do_not_agree_are_refused) {
         }
         *type = was;
     }
-    kernel.types->push_size = 4;
-    BHT_TRUE(!bhi_court_check_kernel(&court, &kernel, &outcome));
-    kernel.types->push_size = 0;
-    BHT_TRUE(bhi_court_check_kernel(&court, &kernel, &outcome));
+    kernel.steps[0].types->push_size = 4;
+    BHT_TRUE(!bhi_court_check_kernel(&court, &kernel, &task.groups, &outcome));
+    kernel.steps[0].types->push_size = 0;
+    BHT_TRUE(bhi_court_check_kernel(&court, &kernel, &task.groups, &outcome));
 }
 
 /* -- what is behind an array ---------------------------------------------------------------------- */
@@ -296,7 +311,7 @@ TEST(bindings_that_do_not_agree_are_refused) {
 /* The kernel's bindings are buffers, or those of |kind|. */
 static void declare(bh_binding_kind kind) {
     for (uint32_t i = 0; i < ARRAYS; i++) {
-        kernel.types->types[i].kind = kind;
+        kernel.steps[0].types->types[i].kind = kind;
     }
 }
 
@@ -306,7 +321,7 @@ static uint64_t bytes_of(uint32_t index) {
 
 /* Those arrays of which the kernel can see what is behind them, a bit for each. The setup is freed. */
 static uint32_t shown_by(struct bhi_setup *setup) {
-    const bh_command *command = bhi_setup_command(setup);
+    const bh_command *command = command_of(setup);
     uint32_t shown = 0;
     for (uint32_t i = 0; i < ARRAYS; i++) {
         const bh_binding *binding = &command->dispatch.bindings[i];
@@ -369,7 +384,7 @@ TEST(a_run_without_noise_has_zeros_that_may_not_change) {
     bhi_launched_free(&launched);
     fakes[Y].bytes[BHI_MARGIN + bytes_of(Y)] = 1;
     launched = take(setup);
-    BHT_TRUE(launched.strayed && launched.stray_array == Y);
+    BHT_TRUE(launched.strayed && !strcmp(launched.stray_place, "Y"));
     bhi_launched_free(&launched);
     bhi_setup_free(setup);
 }
@@ -382,10 +397,10 @@ TEST(who_may_see_what_is_behind_arrays) {
     BHT_EQ(shown_by(set_up()), 0);
     declare(BH_BINDING_STORAGE_BUFFER);
     for (uint32_t i = 0; i < ARRAYS; i++) {
-        kernel.types->types[i].measured = true;
+        kernel.steps[0].types->types[i].measured = true;
         made = 0;
         BHT_EQ(shown_by(set_up()), ALL & ~(1u << i));
-        kernel.types->types[i].measured = false;
+        kernel.steps[0].types->types[i].measured = false;
     }
     task.robust = true;
     made = 0;
@@ -401,7 +416,7 @@ TEST(an_array_is_exact_where_that_is_asked_for) {
         BHT_EQ(fakes[i].size, bytes_of(i) + (i == X ? 0 : 2 * BHI_MARGIN));
     }
     made = 0;
-    BHT_EQ(shown_by(set_up_with(UINT32_MAX, 0, court.trials.list, NULL)), 0);
+    BHT_EQ(shown_by(set_up_with(UINT64_MAX, 0, court.trials.list, NULL)), 0);
 }
 
 /* The inputs of all timed runs are in one buffer, where each begins behind the other. */
@@ -413,13 +428,209 @@ TEST(timed_runs_see_their_arrays_alone) {
     fakes[0] = (struct fake){.size = 4096, .references = 1};
     const struct bhi_inputs inputs = {.buffer = (bh_buffer *)(void *)&fakes[0], .begin = 256};
     struct bhi_setup *setup = set_up_with(0, 0, &timed, &inputs);
-    const bh_binding *x = &bhi_setup_command(setup)->dispatch.bindings[X];
+    const bh_binding *x = &command_of(setup)->dispatch.bindings[X];
     BHT_TRUE(x->buffer == inputs.buffer);
     BHT_EQ(x->offset, 256);
     BHT_EQ(fakes[0].references, 2);
     BHT_EQ(shown_by(setup), 0);
     BHT_EQ(fakes[0].references, 1);
     bhi_trial_free(&task, &timed);
+}
+
+/* -- a plan --------------------------------------------------------------------------------------- */
+
+enum { T = ARRAYS }; /* its scratch */
+
+/* Two kernels: the first reads X, and writes V, Z and scratch T; the second reads T, and writes Y. */
+static struct bhi_judged_kernel planned(void) {
+    static const char text[] = "{\"kernels\": [{\"groups\": [\"n\", 2]}, {}],\n"
+                               "\"scratch\": {\"T\": {\"dtype\": \"f32\", \"shape\": [\"n\", 4]}}}";
+    static const struct {
+        uint32_t array;
+        bh_access access;
+    } declared[2][4] = {{{X, BH_ACCESS_READ},
+                         {V, BH_ACCESS_READ_WRITE},
+                         {Z, BH_ACCESS_WRITE},
+                         {T, BH_ACCESS_WRITE}},
+                        {{T, BH_ACCESS_READ}, {Y, BH_ACCESS_WRITE}, {V, BH_ACCESS_READ}}};
+    const struct bhi_judge_plan_place where = {text, strlen(text), 1};
+    struct bhi_judged_kernel out = {.name = "c", .count = 2};
+    struct bhi_complaint complaint;
+    BHT_TRUE(bhi_judge_plan_parse("c.comp", &where, true, &task, &out.plan, &complaint));
+    for (uint32_t k = 0; k < 2; k++) {
+        struct bhi_kernel_types *types = calloc(1, sizeof *types + 4 * sizeof types->types[0]);
+        *types = (struct bhi_kernel_types){.local_size = {2, 1, 1}, .count = k ? 3 : 4};
+        for (uint32_t i = 0; i < types->count; i++) {
+            struct bhi_kernel_type *type = &types->types[i];
+            const uint32_t array = declared[k][i].array;
+            *type = (struct bhi_kernel_type){.slot.binding = 10 * k + i,
+                                             .count = 1,
+                                             .kind = BH_BINDING_STORAGE_BUFFER,
+                                             .access = declared[k][i].access};
+            strcpy(type->type, array == V || array == Z ? "u8[]" : "f32[]");
+            strcpy(type->name, bhi_judged_array(&task, &out, array)->place);
+        }
+        out.steps[k].types = types;
+    }
+    return out;
+}
+
+static void drop(struct bhi_judged_kernel *out) {
+    free(out->steps[0].types);
+    free(out->steps[1].types);
+    bhi_judge_plan_free(out->plan);
+}
+
+static struct bhi_setup *set_up_plan(const struct bhi_judged_kernel *of, uint64_t number) {
+    const struct bhi_program program = {.kernel = of, .groups = &task.groups, .number = number};
+    struct bhi_setup *setup = NULL;
+    if (!bhi_setup_make(&court, NULL, &program, court.trials.list, NULL, &setup, &outcome)) {
+        BHT_FAIL("%s", outcome.message);
+    }
+    return setup;
+}
+
+/* Each kernel binds what it declares, in one submission; scratch is a buffer that they share. */
+TEST(kernels_of_a_plan_share_arrays_and_scratch) {
+    struct bhi_judged_kernel two = planned();
+    uint32_t count;
+    made = 0;
+    struct bhi_setup *setup = set_up_plan(&two, 0);
+    const bh_command *commands = bhi_setup_commands(setup, &count);
+    BHT_EQ(count, 2);
+    BHT_EQ(made, ARRAYS + 1);
+    BHT_EQ(commands[0].dispatch.groups[0], 3); /* its own */
+    BHT_EQ(commands[0].dispatch.groups[1], 2);
+    BHT_EQ(commands[1].dispatch.groups[0], 2); /* the task's */
+    static const uint32_t bound[2][4] = {{X, V, Z, T}, {V, Y, T}};
+    for (uint32_t k = 0; k < 2; k++) {
+        BHT_EQ(commands[k].dispatch.binding_count, k ? 3 : 4);
+        for (uint32_t i = 0; i < commands[k].dispatch.binding_count; i++) {
+            const bh_binding *binding = &commands[k].dispatch.bindings[i];
+            const uint32_t array = bound[k][i];
+            const bool reads = array == X || (k && array != Y);
+            BHT_TRUE(fake_of(binding->buffer) == &fakes[array]);
+            BHT_EQ(binding->access, reads ? BH_ACCESS_READ : BH_ACCESS_READ_WRITE);
+            BHT_EQ(binding->offset, array == X ? 0 : BHI_MARGIN);
+            BHT_EQ(binding->size,
+                   (array == T ? 48 : bytes_of(array)) + (array == X ? BHI_TAIL : BHI_MARGIN));
+        }
+    }
+    bhi_setup_free(setup);
+    drop(&two);
+}
+
+/* It begins as noise, another in each run, and its margins are looked at. */
+TEST(scratch_is_noise_with_margins) {
+    struct bhi_judged_kernel two = planned();
+    made = 0;
+    struct bhi_setup *first = set_up_plan(&two, 0), *second = set_up_plan(&two, 0),
+                     *zeros = set_up_plan(&two, BHI_NO_NOISE);
+    const uint8_t *const one = fakes[T].bytes, *const other = fakes[ARRAYS + 1 + T].bytes;
+    static const uint8_t nothing[48];
+    BHT_EQ(fakes[T].size, 48 + 2 * BHI_MARGIN);
+    BHT_NE(memcmp(one + BHI_MARGIN, other + BHI_MARGIN, 48), 0);
+    BHT_NE(memcmp(one + BHI_MARGIN, fakes[Y].bytes + BHI_MARGIN, 24), 0);
+    BHT_MEM_EQ(fakes[2 * (ARRAYS + 1) + T].bytes + BHI_MARGIN, nothing, 48);
+    static const uint64_t places[] = {BHI_MARGIN - 1, BHI_MARGIN, BHI_MARGIN + 47, BHI_MARGIN + 48};
+    for (size_t i = 0; i < BHT_COUNT(places); i++) {
+        fakes[T].bytes[places[i]] ^= 1;
+        struct bhi_launched launched = take(first);
+        BHT_EQ(launched.strayed, i == 0 || i == 3);
+        if (launched.strayed) {
+            BHT_STR_EQ(launched.stray_place, "T");
+            BHT_EQ(launched.stray_bytes, 48);
+            BHT_EQ(launched.stray_offset, (int64_t)places[i] - BHI_MARGIN);
+        }
+        bhi_launched_free(&launched);
+        fakes[T].bytes[places[i]] ^= 1;
+    }
+    bhi_setup_free(first);
+    bhi_setup_free(second);
+    bhi_setup_free(zeros);
+    drop(&two);
+}
+
+/* What no kernel of a plan binds or writes, and who of them is wrong. */
+TEST(a_plan_that_does_not_fit_is_refused) {
+    static const struct {
+        uint32_t step, type;
+        bh_access access;
+        const char *name, *why;
+    } cases[] = {
+        {0, 0, BH_ACCESS_READ, "W", "in X: no kernel binds it"},
+        {0, 3, BH_ACCESS_WRITE, "W", "\"kernels\" [0] \"kernel\": the kernel binds"},
+        {1, 1, BH_ACCESS_READ, "Y", "out Y: no kernel writes it"},
+        {0, 3, BH_ACCESS_READ, "T", "scratch T: no kernel writes it"},
+        {0, 0, BH_ACCESS_READ_WRITE, "X",
+         "\"kernels\" [0] \"kernel\": in X: the kernel may write it"},
+        {0, 2, BH_ACCESS_READ_WRITE, "Z", NULL},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        struct bhi_judged_kernel two = planned();
+        struct bhi_kernel_types *types = two.steps[cases[i].step].types;
+        types->types[cases[i].type].access = cases[i].access;
+        strcpy(types->types[cases[i].type].name, cases[i].name);
+        if (i == 0) {
+            types->types[0] = types->types[3]; /* it has X no more, and so nothing in its place */
+            types->count = 3;
+            strcpy(types->types[0].name, "T");
+        }
+        BHT_EQ(bhi_court_check_kernel(&court, &two, &task.groups, &outcome), !cases[i].why);
+        if (cases[i].why) {
+            BHT_EQ(outcome.status, BH_BINDING_MISMATCH);
+            BHT_STR_HAS(outcome.message, cases[i].why);
+        }
+        drop(&two);
+    }
+}
+
+/* A kernel that takes fewer push constants than the task has gets those alone. */
+TEST(a_kernel_takes_those_push_constants_that_it_has) {
+    static const struct {
+        const char *names[3], *why;
+        uint32_t words[3];
+    } cases[] = {
+        {{"a", "b", "c"}, NULL, {1, 2, 3}},
+        {{"c", "a"}, NULL, {3, 1}},
+        {{"b"}, NULL, {2}},
+        {{NULL}, NULL, {0}},
+        {{"d"}, "the task has none of them", {0}},
+        {{"a", "d"}, "'d' (u32) is missing", {0}},
+    };
+    static const char *const names[] = {"a", "b", "c"};
+    for (uint32_t i = 0; i < 3; i++) {
+        task.pushes[i] = (struct bhi_task_push){.name = names[i]};
+        snprintf(task.pushes[i].text, sizeof task.pushes[i].text, "%u", i + 1);
+    }
+    task.push_count = 3;
+    struct bhi_kernel_types *types = kernel.steps[0].types;
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        types->member_count = 0;
+        for (; types->member_count < 3 && cases[i].names[types->member_count];
+             types->member_count++) {
+            struct bhi_kernel_member *member = &types->members[types->member_count];
+            *member = (struct bhi_kernel_member){.offset = 4 * types->member_count};
+            strcpy(member->type, "u32");
+            strcpy(member->name, cases[i].names[types->member_count]);
+        }
+        types->push_size = 4 * types->member_count;
+        BHT_EQ(bhi_court_check_kernel(&court, &kernel, &task.groups, &outcome), !cases[i].why);
+        if (cases[i].why) {
+            BHT_STR_HAS(outcome.message, cases[i].why);
+            continue;
+        }
+        made = 0;
+        struct bhi_setup *setup = set_up();
+        const bh_command *command = command_of(setup);
+        BHT_EQ(command->dispatch.push_size, types->push_size);
+        if (types->push_size) {
+            BHT_MEM_EQ(command->dispatch.push, cases[i].words, types->push_size);
+        }
+        bhi_setup_free(setup);
+    }
+    task.push_count = 0;
+    types->member_count = types->push_size = 0;
 }
 
 /* -- push constants that are drawn --------------------------------------------------------------- */
@@ -429,7 +640,7 @@ static float push_of(const struct bhi_trial *trial, uint64_t noise_seed) {
     court.noise_seed = noise_seed;
     made = 0;
     struct bhi_setup *setup = set_up_with(0, 0, trial, NULL);
-    const bh_command *command = bhi_setup_command(setup);
+    const bh_command *command = command_of(setup);
     BHT_EQ(command->dispatch.push_size, sizeof out);
     memcpy(&out, command->dispatch.push, sizeof out);
     bhi_setup_free(setup);
@@ -449,12 +660,12 @@ TEST(push_constants_of_timed_runs_are_secret) {
     BHT_TRUE(bhi_task_parse("t.json", "", drawn, &task, &complaint));
     BHT_TRUE(bhi_trials_make(&task, NULL, 0, &court.trials, &complaint));
     BHT_EQ(court.trials.count, 2);
-    kernel.types->types[0].access = BH_ACCESS_READ_WRITE;
-    kernel.types->count = 1;
-    kernel.types->push_size = sizeof(float);
-    kernel.types->member_count = 1;
-    strcpy(kernel.types->members[0].name, "a");
-    strcpy(kernel.types->members[0].type, "f32");
+    kernel.steps[0].types->types[0].access = BH_ACCESS_READ_WRITE;
+    kernel.steps[0].types->count = 1;
+    kernel.steps[0].types->push_size = sizeof(float);
+    kernel.steps[0].types->member_count = 1;
+    strcpy(kernel.steps[0].types->members[0].name, "a");
+    strcpy(kernel.steps[0].types->members[0].type, "f32");
     const struct bhi_trial *const first = &court.trials.list[0], *const second = first + 1;
     BHT_TRUE(push_of(first, 7) == push_of(first, 8));
     BHT_TRUE(push_of(first, 7) != push_of(second, 7));

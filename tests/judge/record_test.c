@@ -158,7 +158,9 @@ TEST(each_verdict_comes_back) {
         {.struct_size = sizeof *all, .verdict = BH_JUDGE_SLOWER, .message = "as it is"},
         ended(1, BH_JUDGE_STRAY_READ),
         ended(LAST, BH_JUDGE_STRAY_READ), /* behind which array is not known */
+        ended(1, BH_JUDGE_STRAY_WRITE),   /* past the end of its scratch */
     };
+    strcpy(all[12].output, "T");
     strcpy(all[4].output, "Z");
     all[7].timed = true;
     all[1].error_count = 2;

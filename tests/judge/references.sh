@@ -92,10 +92,10 @@ task bad.json '.reference = {eval: "Z = X * f64(Y)"}'
 refuses "\"reference\" \"eval\": output 'Z' must be f32" judge bad.json right.comp
 task bad.json '.reference = {eval: "Z = W"}'
 refuses "the reference of bad.json cannot judge: bad.json:$(line eval): \"reference\" \"eval\": " judge bad.json right.comp
-kernel type.comp <<< 'if (i < n) z[i] = a * x[i] + y[i];'
-sed -i 's/float x/int x/' type.comp
+kernel type.comp <<< 'if (i < n) z[i] = a * x[i].x + y[i];'
+sed -i 's/float x/uvec4 x/' type.comp
 task bad.json '.reference = {kernel: "type.comp"}'
-refuses "\"reference\" \"kernel\": in X: the kernel declares i32[] (BINDING_MISMATCH)" judge bad.json right.comp
+refuses "\"reference\" \"kernel\": in X: the kernel declares u32x4[], and 4 bytes are no whole number of its elements (BINDING_MISMATCH)" judge bad.json right.comp
 task bad.json '.inout = {X: .in.X} | del(.in.X) | .reference = {kernel: "right.comp"}'
 refuses "\"reference\" \"kernel\": inout X: the kernel does not write it" judge bad.json right.comp
 

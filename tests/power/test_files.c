@@ -119,7 +119,8 @@ static void kill_everywhere(const struct scene *scene) {
 
 /* -- the judge ---------------------------------------------------------------------------------- */
 
-static bh_judge judge;
+static struct bhi_task task;
+static struct bhi_court court = {.task = &task};
 static const char *const candidates[] = {"a.comp", "b.comp", "c.comp"};
 
 static json_t *no_json(void) {
@@ -148,7 +149,7 @@ static void open_journal(struct bhi_judge_journal *journal) {
         result = bhi_judge_journal_open(journal, "own/state", true, &complaint);
     }
     BHT_GOOD(result == BHI_JOURNAL_OK);
-    BHT_GOOD(bhi_judge_journal_begin(journal, &judge, &complaint) == BHI_JOURNAL_OK);
+    BHT_GOOD(bhi_judge_journal_begin(journal, &court, NULL, 0, &complaint) == BHI_JOURNAL_OK);
 }
 
 static void make_judge(void) {
@@ -156,10 +157,9 @@ static void make_judge(void) {
         bht_put(candidates[i], "%s/%s", root, candidates[i]);
     }
     bht_put("", "%s/own/nothing", root);
-    judge.task = (struct bhi_task){.name = "task", .array_count = 1};
-    judge.task.json = no_json();
-    judge.court.task = &judge.task;
-    strcpy(judge.court.device, "script:0");
+    task = (struct bhi_task){.name = "task", .array_count = 1};
+    task.json = no_json();
+    strcpy(court.device, "script:0");
 }
 
 /* Notes all that are not known. Says which are. */

@@ -179,7 +179,7 @@ def test_bad_arguments(tmp_path):
         (lambda: bh.judge(7, SQUARE), bh.InvalidType, "a mapping or the path of a file"),
         (lambda: bh.judge("none.json", SQUARE), bh.LoadFailed, "none.json: No such file"),
         (lambda: bh.judge(task, 7), bh.InvalidType, "candidates: kernels, not"),
-        (lambda: bh.judge(task, [7]), bh.InvalidType, "source code, bytes or a path"),
+        (lambda: bh.judge(task, [7]), bh.InvalidType, "source code, bytes, a path or a plan"),
         (lambda: bh.judge(task, b""), bh.InvalidArgument, "candidate-1: there is no code in it"),
         (lambda: bh.judge(task, SQUARE, seed=[]), bh.InvalidArgument, "there is none in it"),
         (lambda: bh.judge(task, SQUARE, seed=-1), bh.InvalidArgument, "-1 is no integer from 0"),
@@ -242,3 +242,58 @@ def test_another_thread_ends_the_judging(how):
     join()
     judge.close()
     assert judge.closed
+
+
+HALVES = """#version 450
+layout(local_size_x = 64) in;
+layout(constant_id = 2) const int STEP = 0;
+#ifdef FIRST
+#include "from.h"
+layout(set = 0, binding = 1) buffer Half { float half_[]; };
+void main() { uint i = gl_GlobalInvocationID.x; if (i < x.length()) half_[i] = x[i]; }
+#else
+layout(set = 0, binding = 0) readonly buffer Half { float half_[]; };
+layout(set = 0, binding = 1) buffer Y { float y[]; };
+void main() { uint i = gl_GlobalInvocationID.x;
+    if (i < y.length()) y[i] = half_[i] * half_[i] + STEP - WANTED; }
+#endif
+"""
+
+
+def test_a_plan_and_what_it_is_made_with():
+    plan = {
+        "kernels": [{"source": HALVES, "D": {"FIRST": 1}}, {"source": HALVES}],
+        "scratch": {"Half": {"dtype": "f32", "shape": [1000]}},
+    }
+    made = {
+        "defines": {"WANTED": 3},
+        "include": {"from.h": "layout(set = 0, binding = 0) readonly buffer X { float x[]; };"},
+        "constants": {2: 3},
+    }
+    assert bh.judge(squares(), {"plan": plan}, seed=42, **made)["plan"].message == ""
+    made["constants"] = {2: 4}
+    assert bh.judge(squares(), {"plan": plan}, seed=42, **made)["plan"].verdict == "WRONG"
+    with bh.Judge(squares(), **made) as judge:
+        assert judge.run(plan | {"scratch": {}}).verdict == "BINDING_MISMATCH"
+        refused = judge.run(plan | {"kernel": "../a.comp"})
+        assert (refused.verdict, refused.runs) == ("INVALID_ARGUMENT", 0)
+
+
+def test_what_candidates_cannot_be_made_with():
+    def judge(**made):
+        bh.judge(squares(), SQUARE, **made)
+
+    for made, why in [
+        ({"constants": {-1: 2}}, "-1 is no id"),
+        ({"constants": {0: "2"}}, "constants: 0: '2'"),
+        ({"constants": {0: 2**40}}, "constants: 0: 1099511627776"),
+        ({"defines": {"1A": 2}}, "'1A' is not a name"),
+    ]:
+        with pytest.raises(bh.InvalidArgument, match=why):
+            judge(**made)
+    with pytest.raises(bh.InvalidType, match="defines: a dict"):
+        judge(defines="A")
+    with pytest.raises(bh.LoadFailed, match="none.h"):
+        judge(include="none.h")
+    with pytest.raises(bh.InvalidType, match="it is not JSON"):
+        bh.judge(squares(), {"a": {"kernels": {1, 2}}})

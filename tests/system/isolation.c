@@ -82,6 +82,25 @@ TEST(a_worker_for_each_kernel) {
     BHT_TRUE(pids[6] != pids[0] && pids[6] != pids[3]);
 }
 
+/* One submission of both kernels. */
+static bh_event *both(struct stage *s) {
+    const bh_binding arrays[] = {bh_bind_read(0, s->x), bh_bind_read_write(1, s->y)};
+    const bh_binding words[] = {bh_bind_read_write(0, fx_words(s->context, 2, FX_GATE_OPEN))};
+    const bh_command commands[] = {fx_dispatch(s->square, arrays, 2),
+                                   fx_dispatch(s->gate, words, 1)};
+    return fx_commands(s->stream, commands, 2);
+}
+
+TEST(submissions_of_the_same_kernels_share_a_worker) {
+    struct stage s = stage_open(BH_ISOLATION_KERNEL, 1);
+    const int32_t pid = pid_of(both(&s));
+    BHT_EQ(pid_of(both(&s)), pid);
+    BHT_EQ(pid_of(fill(&s)), pid);
+    const int32_t other = pid_of(square(&s)); /* one of them alone is other code */
+    BHT_TRUE(other != pid);
+    BHT_TRUE(pid_of(both(&s)) != other);
+}
+
 TEST(a_worker_for_a_stream) {
     struct stage s = stage_open(BH_ISOLATION_STREAM, 1);
     const int32_t pid = pid_of(square(&s));

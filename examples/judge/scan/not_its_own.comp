@@ -1,0 +1,2 @@
+// LOAD_FAILED: launches the reference
+// bulkhead: {"kernel": "reference.comp"}

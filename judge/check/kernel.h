@@ -1,0 +1,41 @@
+/* A kernel that is run for a task, or several in a row: made from a form. */
+#ifndef BHI_JUDGE_CHECK_KERNEL_H
+#define BHI_JUDGE_CHECK_KERNEL_H
+
+#include <bulkhead/bulkhead.h>
+
+#include "judge/check/form.h"
+#include "judge/check/outcome.h"
+#include "judge/check/trial.h"
+#include "request/types.h"
+
+/* One of the kernels of a form, with what its module declares. */
+struct bhi_judged_step {
+    bh_kernel *kernel;              /* owned */
+    struct bhi_kernel_types *types; /* owned */
+};
+
+/* What is run for a task: made from its form. */
+struct bhi_judged_kernel {
+    char name[64];
+    struct bhi_judge_plan *plan; /* owned; NULL: one kernel, as the task launches it */
+    struct bhi_judged_step steps[BHI_PLAN_KERNELS]; /* one after the other */
+    size_t count;
+    bool has_content; /* as of its form */
+    uint8_t content[BHI_CONTENT_HASH];
+};
+
+/* Makes the kernels; reads the file unless |file| has the code. |trusted|: without the guard. |noise|:
+ * what their workgroup memory begins with (bh_kernel_options.shared_noise).
+ * Blocks; only the end of the context ends it early. After a failure nothing is owned. */
+bool bhi_judged_kernel_make(const struct bhi_court *court, const struct bhi_kernel_file *file,
+                            bool trusted, uint32_t noise, struct bhi_judged_kernel *out,
+                            struct bhi_judge_outcome *outcome);
+/* The task's arrays, then the scratch of the plan. */
+uint32_t bhi_judged_arrays(const struct bhi_task *task, const struct bhi_judged_kernel *kernel);
+const struct bhi_task_array *bhi_judged_array(const struct bhi_task *task,
+                                              const struct bhi_judged_kernel *kernel,
+                                              uint32_t index);
+void bhi_judged_kernel_free(struct bhi_judged_kernel *kernel);
+
+#endif
