@@ -56,6 +56,8 @@ from .mapping import like, map
 from .module import Module
 from .report import Report
 from .stream import Stream
+from .sweeping import Sweep, sweep
+from .variant import Variant
 from .verdict import Blame, Class, Executed, Verdict
 
 Launch = _native.Launch
@@ -100,10 +102,12 @@ __all__ = [
     "Status",
     "Stream",
     "Subject",
+    "Sweep",
     "SystemFailed",
     "Tensor",
     "Timeout",
     "Timing",
+    "Variant",
     "Verdict",
     "VictimError",
     "ViewError",
@@ -118,4 +122,5 @@ __all__ = [
     "out",
     "read",
     "shaders",
+    "sweep",
 ]

@@ -308,10 +308,10 @@ def to_shape(shape: Any, what: str) -> tuple[int, ...]:
     return sizes
 
 
-def take_array(context: Context, call: str, name: str, array: Any) -> Buffer:
+def take_array(context: Context, call: str, name: str, array: Any, **options: Any) -> Buffer:
     """The array that is given to `call` for the argument `name`, as a Buffer."""
     try:
-        return context.asarray(array)
+        return context.asarray(array, **options)
     except Error as error:
         rename(error, ("^array: ", ""), ("^", f"{call}: {name}: "))
         raise

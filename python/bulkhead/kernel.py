@@ -276,7 +276,8 @@ def _number_bits(name: str, value: Any, dtype: DType) -> tuple[int, int]:
     return len(packed), int.from_bytes(packed, "little")
 
 
-def _to_specializations(constants: Mapping[Any, Any], declared: Any) -> list[tuple[int, int, int]]:
+def to_specializations(constants: Mapping[Any, Any], declared: Any) -> list[tuple[int, int, int]]:
+    """(id, size, bits) of each, as the native module takes them; `declared` are the module's."""
     by_name = {name: (id_, dtype) for name, id_, dtype, _ in declared if name}
     by_id = {id_: (id_, dtype) for _, id_, dtype, _ in declared}
     found = []
@@ -297,7 +298,7 @@ def specialize(
         raise InvalidType(f"kernel: constants: a dict, not {type(constants)}")
     kernel = make([])
     if constants:  # their types are in the module
-        kernel = make(_to_specializations(constants, kernel._inspect()[5]))
+        kernel = make(to_specializations(constants, kernel._inspect()[5]))
     return kernel
 
 

@@ -36,6 +36,16 @@ class Source(NamedTuple):
     """(text, name, entry, tenant, options, defines, includes, compiler's options), as the native
     module takes it."""
 
+    def defining(self, more: Mapping[str, object]) -> Source:
+        """The same with more macros."""
+        *before, defines, includes, options = self.fields
+        return self._replace(fields=(*before, [*defines, *_to_texts(more)], includes, options))
+
+    @property
+    def cuda(self) -> bool:
+        """Whether its kernels are for CUDA."""
+        return self.kind == "image" or self.fields[4]["language"] == LANGUAGES["cuda"]
+
 
 def read(
     call: str,
@@ -87,11 +97,14 @@ def to_defines(
     """Defines and includes, as the native module takes them."""
     if defines is not None and not isinstance(defines, Mapping):
         raise InvalidType(f"{call}: defines: a dict, not {type(defines)}")
-    texts = [
+    return _to_texts(defines or {}), _read_includes(call, include)
+
+
+def _to_texts(defines: Mapping[str, object]) -> list[tuple[str, str | None]]:
+    return [
         (key, None if value is None else str(int(value) if isinstance(value, bool) else value))
-        for key, value in (defines or {}).items()
+        for key, value in defines.items()
     ]
-    return texts, _read_includes(call, include)
 
 
 def _find_kind(code: str | bytes, language: str | None) -> str:

@@ -28,7 +28,9 @@ MODULES = (
     bh.report,
     bh.source,
     bh.stream,
+    bh.sweeping,
     bh.values,
+    bh.variant,
     bh.verdict,
 )
 

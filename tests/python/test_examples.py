@@ -10,6 +10,7 @@ import bulkhead as bh
 from conftest import BOUND, SHADERS, SLOWNESS, SOURCE
 
 sys.path.insert(0, str(SOURCE / "examples" / "python"))
+import autotune  # noqa: E402
 import evaluator  # noqa: E402
 import improve  # noqa: E402
 import interop  # noqa: E402
@@ -108,6 +109,17 @@ def test_a_kernel_improves():
     ratios = [ratio for _, ratio in search.steps]
     assert ratios == sorted(ratios, reverse=True)
     assert not ratios or (search.best, search.ratio) == search.steps[-1]
+
+
+def test_autotuning_finds_the_right_variants():
+    restrict = "LOCAL * GROUPS in (4096, 6144)"
+    found = autotune.tune(restrict, repeats=2, stream_options=GRACE)
+    verdicts = {(one.values["LOCAL"], one.values["FOLD"]): one.verdict for one in found}
+    endless = {verdicts.pop((local, 1)) for local in (64, 96, 256)}
+    assert endless <= {"DEADLINE", "LOOP_LIMIT"}
+    right = {(local, fold): "OK" for local in (64, 256) for fold in (2, 4)}
+    assert verdicts == right | {(96, 2): "WRONG", (96, 4): "WRONG"}
+    assert found.best is found[0]
 
 
 def test_tensors_of_another_package(capsys):

@@ -39,6 +39,11 @@ async def main() -> None:
             wrong: bh.Wrong | None = judge.run("kernel.comp", language="glsl").wrong
             times: tuple[bh.Timing, ...] = report[0].timings
             print(report["a"].verdict, times, report[0].seed, [one.runs for one in report], wrong)
+        found: bh.Sweep = bh.sweep(
+            "k.comp", {"N": [1, 2]}, groups=lambda v: v["N"], restrict="N > 1", check={"Y": np.ones(3)}, Y=x
+        )
+        best: bh.Variant | None = found.best
+        print(best and best.seconds, [one.values for one in found], found.left)
         results: list[object] = bh.map(kernel, [{"X": x}], Y=bh.like("X"), streams=2)
 """
 MISTAKES = """
