@@ -7,7 +7,7 @@ cp "$1/scripts/bench" "$folder/scripts/bench"
 for name in guard hop streams devices isolation host-death alloc device-pool judged load batch memory cuda; do
     printf '#!/bin/sh\necho "bench-%s $*"\n' $name > "$folder/build/bin/bench-$name"
 done
-for name in judge python; do
+for name in judge python sweep; do
     printf '#!/bin/sh\necho "bench/%s $*"\n' $name > "$folder/bench/$name"
     chmod +x "$folder/bench/$name"
 done
@@ -44,6 +44,7 @@ says 'the second row  *1 us  *0.9 us  *5 ms  *2'
 says 'bench-hop --quick --device gpu'
 says 'bench-devices --quick'
 says 'bench/python --quick'
+says 'bench/sweep --quick'
 ! grep -q 'bench-cuda\|bench-memory' "$folder/said" || fail "it measures a GPU that is not there"
 devices '{"selector": "nvidia:0", "type": "discrete"}, {"selector": "cuda:0", "type": "discrete"}'
 bench 0 --quick
