@@ -75,13 +75,13 @@ typedef struct bh_judge_options {
     bh_judge_check check; /* compares the outputs that the task compares by "check"; NULL (default):
                              there are none */
     void *check_user;     /* passed to |check| */
-    const char *state; /* a folder that keeps each judgement as soon as it is known, for one
+    const char *state;    /* a folder that keeps each judgement as soon as it is known, for one
                               judge at a time; made if it does not exist; NULL (default): none */
-    bool resume;       /* |state| has a judging of this task, on this device, which goes on: its
+    bool resume;          /* |state| has a judging of this task, on this device, which goes on: its
                               hidden seeds are the judge's, and a candidate of the same name (its
                               path, if it has none) and content has the judgement that is there;
                               default false: |state| must have none */
-    const char *html;  /* the file that bh_judge_page writes: bh_judge_create checks that it can
+    const char *html;     /* the file that bh_judge_page writes: bh_judge_create checks that it can
                               be, and is a page if it exists; NULL (default): none */
 } bh_judge_options;
 

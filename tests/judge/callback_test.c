@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include <bulkhead/judge.h>
+#include <bulkhead/judge_arrays.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -310,6 +311,26 @@ TEST(an_output_that_is_checked_needs_a_check) {
     none.task_text = task();
     BHT_EQ(create(none), BH_INVALID_ARGUMENT);
     BHT_STR_EQ(why.subject_name, "options.check");
+}
+
+TEST(a_run_whose_output_has_no_order_is_repeated) {
+    static const char *const comparisons[] = {"\"compare\": \"unordered\", \"abs\": 0.5",
+                                              "\"compare\": \"check\""};
+    const bh_judge_candidate candidate = {.struct_size = sizeof candidate, .code = WRONG};
+    for (size_t i = 0; i < BHT_COUNT(comparisons); i++) {
+        bh_judge_options options = checked_by(check);
+        bh_judge_arrays *arrays;
+        how = comparisons[i];
+        options.task_text = task();
+        options.check = i ? check : NULL;
+        make(options);
+        const bh_judgement got = judge_code(WRONG);
+        BHT_EQ(got.verdict, BH_JUDGE_WRONG);
+        if (bh_judge_repeat(judge, &candidate, &got, &arrays, &why) != BH_OK) {
+            BHT_FAIL("%s: %s", comparisons[i], why.message);
+        }
+        bh_judge_arrays_destroy(arrays);
+    }
 }
 
 /* -- baselines ---------------------------------------------------------------------------------- */
