@@ -570,6 +570,24 @@ TEST(all_who_wait_follow_the_worker_that_gets_it) {
     join_waiters(waiters, BH_OK);
 }
 
+/* Their worker dies before it begins, and there is no other yet: nobody keeps the dead one. */
+TEST(all_who_wait_let_go_of_the_worker_that_dies) {
+    struct bhi_worker *worker = puppet_serving();
+    bh_event *event = puppet_submit();
+    struct waiter waiters[WAITERS];
+    start_waiters(waiters, event);
+    bhi_worker_retain(worker);
+    puppet_killed(worker, SIGKILL);
+    BHT_TRUE(!bhi_list_empty(&puppet.stream->core.queue));
+    WAIT_UNTIL(atomic_load(&worker->refs) == 1, 5000);
+    bhi_worker_release(worker);
+    worker = puppet_serving();
+    WAIT_UNTIL(atomic_load(&worker->lane.header->waiters) == WAITERS, 5000);
+    puppet_complete(worker, 1);
+    bhi_progress_wake(puppet_side(worker));
+    join_waiters(waiters, BH_OK);
+}
+
 static void (*unlocked)(void); /* once, when the lock has been dropped */
 
 BHT_WRAP(void, bhi_context_pump_unlock, bh_context *context) {
@@ -675,6 +693,29 @@ TEST(who_waits_for_the_next_spins) {
         spins = 0;
         BHT_EQ(bh_event_wait(events[i], 0), BH_TIMEOUT);
         BHT_EQ(spins, i == 0);
+    }
+}
+
+/* What is queued waits for two, of which the first has ended: the thread spins if the second is the next of
+ * the same worker. */
+TEST(who_waits_for_what_is_queued_spins_for_what_holds_it) {
+    for (int same = 0; same < 2; same++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        bh_stream *other = puppet_stream(NULL, NULL);
+        puppet_bind(puppet_worker(BHI_RUNNING), other);
+        bh_event *first = puppet_submit(), *second = NULL;
+        for (int i = 0; i < (same ? 1 : 2); i++) { /* the second submission of its worker */
+            second = same ? puppet_submit() : fx_fill(other, fx_buffer(puppet.context, 64), 7);
+        }
+        const bh_submit_info info = {
+            .struct_size = sizeof info, .waits = (bh_event *[]){first, second}, .wait_count = 2};
+        bh_event *event = fx_submit(puppet_stream(NULL, NULL), &info);
+        puppet_complete(worker, 1);
+        spins = 0;
+        BHT_EQ(bh_event_wait(event, 0), BH_TIMEOUT);
+        BHT_EQ(bhi_event_state(first), BH_EVENT_READY);
+        BHT_EQ(spins, same);
     }
 }
 
