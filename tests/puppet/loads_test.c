@@ -1,5 +1,7 @@
 /* Loads: how far one is, which loader takes it, and what a loader may say of a file. */
+#include "core/submission.h"
 #include "formats/dtype.h"
+#include "ipc/commands.h"
 #include "ipc/file_answer.h"
 #include "puppet.h"
 #include "supervisor/buffer/buffer.h"
@@ -283,6 +285,7 @@ static struct { /* the next wait of a thread is for this, and then: */
     struct bhi_outcome *end;
     bool has_trouble; /* its loader: no worker could be started */
     bool has_worker;  /* now one is starting */
+    bool too_late;    /* it ends just after the time is over */
 } awaits;
 
 static void end_it(struct bh_event *event) {
@@ -304,33 +307,46 @@ static void end_it(struct bh_event *event) {
 
 BHT_WRAP(bh_status, bhi_event_await, struct bh_event *event, uint64_t deadline_ns) {
     end_it(event);
-    return __real_bhi_event_await(event, deadline_ns);
+    return awaits.too_late ? BH_TIMEOUT : __real_bhi_event_await(event, deadline_ns);
+}
+
+/* A file that is open. */
+static struct bhi_file *make_file(void) {
+    static struct bhi_file file;
+    file = (struct bhi_file){.context = puppet.context,
+                             .socket = eventfd(0, EFD_CLOEXEC),
+                             .info = {.file = 7, .size = 8},
+                             .name = "a file",
+                             .tenant = "red"};
+    atomic_init(&file.refs, 1);
+    return &file;
+}
+
+/* No submission has it. */
+static void close_file(struct bhi_file *file) {
+    BHT_EQ(atomic_load(&file->refs), 1);
+    BHT_EQ(close(file->socket), 0);
 }
 
 /* What the call says; and nothing goes on reading for somebody who has gone. */
 TEST(a_header_is_read_no_longer_than_it_is_awaited) {
     static const struct {
-        bool trouble, worker;
+        bool trouble, worker, too_late;
         bh_status end; /* BH_PENDING: it has none in time */
         bh_status status;
         bh_reason reason;
     } rows[] = {
-        {false, false, BH_PENDING, BH_TIMEOUT, BH_REASON_HEADER_LATE},
-        {true, false, BH_PENDING, BH_TIMEOUT, BH_REASON_NO_WORKER},
-        {true, true, BH_PENDING, BH_TIMEOUT, BH_REASON_HEADER_LATE},
-        {true, false, BH_DEADLINE, BH_TIMEOUT, BH_REASON_HEADER_LATE},
-        {true, false, BH_LOAD_FAILED, BH_LOAD_FAILED, BH_REASON_FILE_READ},
-        {true, false, BH_OK, BH_OK, BH_REASON_NONE},
+        {false, false, false, BH_PENDING, BH_TIMEOUT, BH_REASON_HEADER_LATE},
+        {true, false, false, BH_PENDING, BH_TIMEOUT, BH_REASON_NO_WORKER},
+        {true, true, false, BH_PENDING, BH_TIMEOUT, BH_REASON_HEADER_LATE},
+        {true, false, false, BH_DEADLINE, BH_TIMEOUT, BH_REASON_HEADER_LATE},
+        {true, false, false, BH_LOAD_FAILED, BH_LOAD_FAILED, BH_REASON_FILE_READ},
+        {true, false, false, BH_OK, BH_OK, BH_REASON_NONE},
+        {false, false, true, BH_OK, BH_TIMEOUT, BH_REASON_HEADER_LATE},
     };
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
         puppet_again();
-        static struct bhi_file file;
-        file = (struct bhi_file){.context = puppet.context,
-                                 .socket = eventfd(0, EFD_CLOEXEC),
-                                 .info = {.file = 7, .size = 8},
-                                 .name = "a file",
-                                 .tenant = "red"};
-        atomic_init(&file.refs, 1);
+        struct bhi_file *file = make_file();
         struct bhi_outcome end = BHI_OUTCOME_INIT;
         end.status = rows[i].end;
         end.reason = rows[i].reason;
@@ -338,24 +354,146 @@ TEST(a_header_is_read_no_longer_than_it_is_awaited) {
         awaits.end = rows[i].end == BH_PENDING ? NULL : &end;
         awaits.has_trouble = rows[i].trouble;
         awaits.has_worker = rows[i].worker;
+        awaits.too_late = rows[i].too_late;
         struct bh_buffer *answer = NULL;
         bh_detail detail = {0};
-        BHT_EQ(bhi_file_inspect(&file, BH_FOREVER, 0, 0, "test", &answer, &detail), rows[i].status);
+        BHT_EQ(bhi_file_inspect(file, BH_FOREVER, 0, 0, "test", &answer, &detail), rows[i].status);
         BHT_EQ(detail.reason, rows[i].reason);
+        BHT_EQ(detail.message[0] != 0, rows[i].status != BH_OK);
         BHT_EQ(!answer, rows[i].status != BH_OK);
-        BHT_EQ(atomic_load(&file.refs), 1); /* no submission has it */
-        BHT_EQ(close(file.socket), 0);
+        close_file(file);
         bh_buffer_release(answer);
     }
+}
+
+/* A caller sees the event of a whole array alone; of a header that fails it hears by the call, and its bytes
+ * are none of the array's. */
+TEST(what_a_caller_sees_of_a_load) {
+    static const struct {
+        enum bhi_file_part part;
+        bool library, reported; /* its event; its failure */
+        uint64_t load_bytes;
+    } rows[] = {
+        {BHI_FILE_WHOLE, false, false, 5},
+        {BHI_FILE_PIECE, true, false, 5},
+        {BHI_FILE_HEADER, true, true, 0},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        struct bhi_file *file = make_file();
+        const struct bhi_cmd_load command = {
+            .header = {.type = BHI_CMD_LOAD, .size = sizeof command}, .file = 7, .bytes = 5};
+        struct bh_event *event = NULL;
+        BHT_EQ(bhi_file_submit(file, fx_buffer(puppet.context, 64), &command, sizeof command, NULL,
+                               BH_FOREVER, rows[i].part, "test", &event, NULL),
+               BH_OK);
+        BHT_EQ(event->library, rows[i].library);
+        BHT_EQ(event->submission->failure_reported, rows[i].reported);
+        BHT_EQ(puppet.context->counts.load_bytes, rows[i].load_bytes);
+        bhi_context_lock(puppet.context);
+        bhi_submission_cancel(event->submission);
+        bhi_context_pump_unlock(puppet.context);
+        BHT_EQ(puppet.context->counts.load_bytes, 0);
+        bhi_event_unref(event);
+        close_file(file);
+    }
+}
+
+/* What a loader says of a refusal is told as far as it can be true. */
+TEST(why_a_loader_has_refused_a_file) {
+    static const struct {
+        uint32_t refused;
+        int32_t error;
+        bh_reason reason;
+        int32_t sys_errno;
+    } rows[] = {
+        {BH_REASON_FILE_READ, 5, BH_REASON_FILE_READ, 5},
+        {BH_REASON_FILE_FORMAT, 0, BH_REASON_FILE_FORMAT, 0},
+        {BH_REASON_FILE_FORMAT, -1, BH_REASON_FILE_FORMAT, 0},
+        {BH_REASON_FILE_FORMAT, 4095, BH_REASON_FILE_FORMAT, 4095},
+        {BH_REASON_FILE_FORMAT, 4096, BH_REASON_FILE_FORMAT, 0},
+        {BH_REASON_GUARD_LIMIT, 5, BH_REASON_NONE, 5}, /* is none of a loader's */
+        {UINT32_MAX, 5, BH_REASON_NONE, 5},
+    };
+    const struct bhi_file file = {.name = "a file"};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        bh_detail detail = {0};
+        for (int told = 0; told < 2; told++) {
+            BHT_EQ(bhi_file_refused(&file, rows[i].refused, rows[i].error, "so\nit is", "test",
+                                    told ? &detail : NULL),
+                   BH_LOAD_FAILED);
+        }
+        BHT_EQ(detail.status, BH_LOAD_FAILED);
+        BHT_EQ(detail.reason, rows[i].reason);
+        BHT_EQ(detail.sys_errno, rows[i].sys_errno);
+        BHT_EQ(detail.subject, BH_SUBJECT_FILE);
+        BHT_STR_HAS(detail.message, "so it is");
+    }
+}
+
+/* What a source of a caller's becomes. */
+TEST(what_may_be_loaded) {
+    char name[BHI_TENANT + 1] = {0};
+    memset(name, 'a', BHI_TENANT);
+    const char *longest = name + 1, *too_long = name;
+    const size_t whole = sizeof(bh_file_source);
+    const struct {
+        size_t struct_size;
+        const char *path;
+        int fd, format;
+        uint64_t offset;
+        const char *tenant;
+        const char *place; /* NULL: it is good */
+    } rows[] = {
+        {whole, "x", -1, BH_FILE_NPY, 0, NULL, NULL},
+        {whole, NULL, 0, BH_FILE_NPY, 0, "", NULL},
+        {whole, NULL, -1, BH_FILE_NPY, 0, NULL, "file.path"},
+        {whole, "", 0, BH_FILE_NPY, 0, NULL, "file.path"},
+        {whole, "x", 0, BH_FILE_RAW - 1, 0, NULL, "file.format"},
+        {whole, "x", 0, BH_FILE_RAW, 1, NULL, NULL},
+        {whole, "x", 0, BH_FILE_NPY, 1, NULL, "file.offset"},
+        {whole, "x", 0, BH_FILE_SAFETENSORS, 0, NULL, NULL},
+        {whole, "x", 0, BH_FILE_SAFETENSORS + 1, 0, NULL, "file.format"},
+        {whole, "x", 0, BH_FILE_NPY, 0, longest, NULL},
+        {whole, "x", 0, BH_FILE_NPY, 0, too_long, "file.tenant is longer than 63 bytes"},
+        {1, "x", 0, BH_FILE_NPY, 0, NULL, "struct_size"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        for (uint64_t ns = 0; ns < 2; ns++) {
+            const bh_file_source given = {.struct_size = rows[i].struct_size,
+                                          .path = rows[i].path,
+                                          .fd = rows[i].fd,
+                                          .format = (bh_file_format)rows[i].format,
+                                          .offset = rows[i].offset,
+                                          .tenant = rows[i].tenant,
+                                          .header_timeout_ns = 3 * ns,
+                                          .deadline_ns = 4 * ns};
+            bh_file_source source;
+            bh_detail detail = {0};
+            BHT_EQ(bhi_file_source_take(&given, &source, "test", &detail),
+                   rows[i].place ? BH_INVALID_ARGUMENT : BH_OK);
+            BHT_STR_HAS(detail.message, rows[i].place ? rows[i].place : "");
+            if (!rows[i].place) { /* as given, or a usual time */
+                BHT_EQ(source.header_timeout_ns, ns ? 3 : 10000 * FX_MS);
+                BHT_EQ(source.deadline_ns, ns ? 4 : 600000 * FX_MS);
+            }
+        }
+    }
+    bh_file_source source;
+    BHT_EQ(bhi_file_source_take(NULL, &source, "test", NULL), BH_INVALID_ARGUMENT);
 }
 
 /* -- a context that closes ---------------------------------------------------------------------- */
 
 static bool closes; /* as soon as the next loader is made */
+static bool lacks;  /* no loader can be made */
 
 BHT_WRAP(bh_status, bhi_stream_make, bh_context *context, const bh_stream_options *options,
          enum bhi_worker_kind kind, struct bh_stream **out_stream, const char *call,
          bh_detail *detail) {
+    if (lacks) {
+        return BH_NO_MEMORY;
+    }
     const bh_status status =
         __real_bhi_stream_make(context, options, kind, out_stream, call, detail);
     if (closes) {
@@ -374,4 +512,31 @@ TEST(no_loader_stays_with_a_context_that_closes) {
     closes = false;
     BHT_TRUE(stream && bhi_list_empty(&puppet.context->loaders));
     bhi_stream_unref(stream);
+}
+
+/* -- a header that cannot be read --------------------------------------------------------------- */
+
+static struct bhi_file *asked_for;
+static bh_status answered;
+
+static void inspect(bh_log_level level, const char *line, void *user) {
+    (void)level, (void)line, (void)user;
+    struct bh_buffer *answer = NULL;
+    answered = bhi_file_inspect(asked_for, BH_FOREVER, 0, 0, "test", &answer, NULL);
+    BHT_TRUE(!answer);
+}
+
+/* There is no loader, or it is asked for in a callback, which may not wait for one. */
+TEST(a_header_that_nobody_reads) {
+    asked_for = make_file();
+    lacks = true;
+    inspect(BH_LOG_INFO, "", NULL);
+    lacks = false;
+    BHT_EQ(answered, BH_NO_MEMORY);
+    puppet.context->settings.log = inspect;
+    bhi_context_log(puppet.context, BH_LOG_INFO, "%s", "so");
+    puppet.context->settings.log = NULL;
+    BHT_EQ(answered, BH_IN_CALLBACK);
+    BHT_EQ(count_loaders(), 0);
+    close_file(asked_for);
 }
