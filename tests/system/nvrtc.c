@@ -250,6 +250,7 @@ TEST(defines_and_options_get_there) {
     BHT_STR_HAS(code, ".target sm_90\n");
     source.options = "--bogus";
     refused(&source, BH_COMPILE_FAILED, "nvrtc: error: unrecognized option --bogus found");
+    BHT_NE(detail.reason, BH_REASON_COMPILER); /* the caller's fault, and not the machine's */
     source.name = "test.comp";
     refused(&source, BH_INVALID_ARGUMENT, "source.options are NVRTC's");
     source = source_of(INCREMENT);
@@ -304,6 +305,7 @@ TEST(a_compiler_that_ends_otherwise) {
                                "for it");
     BHT_EQ(detail.cause, BH_SECCOMP);
     fails("#pragma break\n", "NVRTC 12.8 says NVRTC_ERROR_INTERNAL_ERROR");
+    BHT_EQ(detail.reason, BH_REASON_COMPILER);
     if (!BHT_ASAN) { /* there is no limit then, and its allocator is not ours */
         source = source_of("#pragma eat\n");
         source.memory_limit = 128 << 20;
