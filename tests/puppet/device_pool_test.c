@@ -414,16 +414,21 @@ TEST(d6_copies_make_room) {
 
 /* The driver has none left: what is kept is given up, whoever's it is, before that is a verdict. */
 TEST(d6_it_makes_room_on_a_full_device) {
-    for (uint32_t times = 1; times <= 2; times++) {
+    for (uint32_t row = 0; row < 4; row++) {
+        const uint32_t times = 1 + row / 2;
+        const bool kept = row % 2; /* there is something to give up, and the worker waits for it */
         puppet_again();
-        leave(A, -1);
-        leave(B, -1);
+        if (kept) {
+            leave(A, -1);
+            leave(B, -1);
+        }
         leave(C, -1);
         bh_buffer *buffer = create(A2);
         bh_event *event = fill(A2, buffer);
         memory.workers[A2].device_full = times;
         memory_run_all();
         fx_expect(event, times == 1 ? BH_OK : BH_OUT_OF_DEVICE_MEMORY);
+        BHT_EQ(memory.workers[A2].patience_ms != 0, kept);
         BHT_EQ(stats().device_pool_blocks, 1); /* of the other device */
         memory_worker_listen(&memory.workers[A]);
         BHT_EQ(memory.workers[A].hold_count, 0);
@@ -459,7 +464,7 @@ TEST(d6_nobody_needs_it_any_more) {
         memory_run_all();
         fx_expect(event, BH_CANCELLED);
         fx_expect(next, BH_OK);
-        BHT_EQ(memory.workers[A].owed, 0);
+        BHT_EQ(memory.workers[A].want_count, 0);
         BHT_EQ(memory.workers[A].hold_count, 1);
         expect_words(A, other, WORD);
     }
@@ -495,6 +500,22 @@ TEST(d6_what_follows_keeps_its_buffers) {
     fx_expect(second, BH_OK);
 }
 
+/* A host without standard input: the descriptor of what its worker makes is 0. */
+TEST(b1_memory_may_be_descriptor_0) {
+    const int input = dup(STDIN_FILENO);
+    bh_buffer *buffer = create(A);
+    bh_event *event = fill(A, buffer);
+    (void)memory_worker_run(&memory.workers[A], MEMORY_LIVES);
+    BHT_EQ(close(STDIN_FILENO), 0);
+    memory_worker_harvest(&memory.workers[A]);
+    fx_expect(event, BH_OK);
+    BHT_EQ(buffer->device->block->fd, STDIN_FILENO);
+    expect_words(A2, buffer, WORD);
+    buffer->device->block->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    BHT_EQ(dup2(input, STDIN_FILENO), STDIN_FILENO);
+    BHT_EQ(close(input), 0);
+}
+
 /* -- memory that cannot be had ---------------------------------------------------------------- */
 
 static bool is_known(int i, const bh_buffer *buffer) {
@@ -512,6 +533,7 @@ static bh_event *refuse_import(bh_buffer *buffer) {
     run(A2);
     BHT_EQ(fx_expect(event, BH_VULKAN).blame,
            BH_BLAME_SUSPECTED); /* T2: of what another has made */
+    BHT_STR_HAS(fx_verdict(event).message, "which worker 4242 made, cannot be imported");
     BHT_TRUE(buffer->device->bad);
     return event;
 }

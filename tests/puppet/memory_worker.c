@@ -172,11 +172,30 @@ static void answer(struct memory_worker *w, enum bhi_message_type type, uint64_t
     BHT_EQ(bhi_fdpass_send(w->socket, &tag, sizeof tag, &fd, fd >= 0), 0);
 }
 
+/* There is no memory for |buffer|: it is to be asked again. */
+static void want(struct memory_worker *w, uint64_t buffer, uint64_t bytes) {
+    BHT_LT(w->want_count, MEMORY_HOLDS);
+    w->wants[w->want_count++] = (struct memory_want){buffer, bytes};
+}
+
+/* It is asked again. Returns the buffer's size. */
+static uint64_t take_want(struct memory_worker *w, uint64_t buffer) {
+    uint32_t i = 0;
+    while (i < w->want_count && w->wants[i].buffer != buffer) {
+        i++;
+    }
+    BHT_LT(i, w->want_count);
+    const uint64_t bytes = w->wants[i].bytes;
+    w->wants[i] = w->wants[--w->want_count];
+    return bytes;
+}
+
 static void make(struct memory_worker *w, const struct bhi_msg_buffer_make *message) {
     int fd = -1;
     if (message->last) {
-        BHT_GT(w->owed, 0);
-        w->owed--;
+        BHT_GT(message->size, 0);
+        BHT_EQ(bhi_page_round(message->size), take_want(w, message->buffer));
+        w->patience_ms = message->patience_ms;
     }
     if (!w->device_full) {
         fd = memfd_create("device", MFD_CLOEXEC);
@@ -192,7 +211,7 @@ static void make(struct memory_worker *w, const struct bhi_msg_buffer_make *mess
         w->lacks[w->lack_count++] = (struct memory_lack){message->buffer, UINT64_MAX};
         w->device_full--;
     } else {
-        w->owed++;
+        want(w, message->buffer, bhi_page_round(message->size));
         w->device_full--;
     }
     answer(w, BHI_MSG_BUFFER_MAKE, message->buffer, fd);
@@ -219,16 +238,16 @@ static void check_reuse(struct memory_worker *w, uint64_t buffer, ino_t made) {
 static bool clear(struct memory_worker *w, uint64_t buffer, bool dies) {
     struct stat info;
     const struct memory_hold *held = find(w, buffer);
-    if (!held || w->cannot_clear) {
+    BHT_TRUE(held && fstat(held->fd, &info) == 0);
+    if (w->cannot_clear) {
         w->cannot_clear = false;
         drop(w, buffer);
-        w->owed++;
+        want(w, buffer, (uint64_t)info.st_size);
         answer(w, BHI_MSG_BUFFER_MAKE, buffer, -1);
         return true;
     }
     check_past(w, buffer, held->memory);
     check_reuse(w, buffer, held->memory);
-    BHT_EQ(fstat(held->fd, &info), 0);
     BHT_EQ(fallocate(held->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                      dies ? MEMORY_BYTES / 2 : info.st_size),
            0);
@@ -241,7 +260,7 @@ static bool clear(struct memory_worker *w, uint64_t buffer, bool dies) {
 /* Takes the message's descriptor. Returns false if it dies in it. */
 static bool handle(struct memory_worker *w, struct bhi_outgoing *outgoing, enum memory_end end) {
     const struct bhi_message *message = &outgoing->message;
-    const uint32_t owed = w->owed;
+    const uint32_t wants = w->want_count;
     bool lives = true;
     switch (message->type) {
     case BHI_MSG_BUFFER_MAKE:
@@ -260,14 +279,16 @@ static bool handle(struct memory_worker *w, struct bhi_outgoing *outgoing, enum 
              message->buffer_attach.access == BHI_ATTACH_WRITE);
         break;
     case BHI_MSG_BUFFER_DETACH:
-        w->owed -= message->buffer_detach.instead;
+        if (message->buffer_detach.instead) {
+            (void)take_want(w, message->buffer_detach.buffer);
+        }
         drop(w, message->buffer_detach.buffer);
         break;
     default:
         break;
     }
     bhi_fd_close(&outgoing->fd);
-    return lives && !(end == MEMORY_DIES_DENYING && w->owed > owed);
+    return lives && !(end == MEMORY_DIES_DENYING && w->want_count > wants);
 }
 
 /* Handles messages up to |control|, and those that it has to wait for. *out_made: it was told to
@@ -276,9 +297,9 @@ static bool handle_until(struct memory_worker *w, uint32_t control, enum memory_
                          bool *out_made) {
     bool lives = true;
     while (lives &&
-           ((int32_t)(control - w->handled) > 0 || (w->owed && end != MEMORY_DIES_TELLING))) {
+           ((int32_t)(control - w->handled) > 0 || (w->want_count && end != MEMORY_DIES_TELLING))) {
         if (bhi_list_empty(&w->worker->outbox)) {
-            BHT_GT(w->owed, 0);
+            BHT_GT(w->want_count, 0);
             memory_worker_harvest(w);
         }
         BHT_TRUE(!bhi_list_empty(&w->worker->outbox));

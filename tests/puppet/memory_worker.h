@@ -63,7 +63,11 @@ struct memory_worker {
     uint64_t cannot_import; /* this buffer: its next record that uses it fails; 0: none */
     uint32_t copies;        /* that it has begun */
     uint32_t fails_at;      /* this one fails when half of it is done, and it lives on; 0: none */
-    uint32_t owed;          /* requests that must come before it runs anything */
+    struct memory_want {    /* there was nothing: a request must come before it runs anything */
+        uint64_t buffer, bytes;
+    } wants[MEMORY_HOLDS];
+    uint32_t want_count;
+    uint32_t patience_ms; /* of the last such request */
     struct memory_hold holds[MEMORY_HOLDS];
     uint32_t hold_count;
     struct memory_lack lacks[MEMORY_HOLDS];
