@@ -2,6 +2,7 @@
  * What a wall's victim sees is in worker/probe; here is what no attempt shows. */
 #include "harness.h"
 #include "worker/host.h"
+#include "worker/probe/victim.h"
 #include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
@@ -51,7 +52,7 @@ static int status_of(void (*act)(void)) {
 
 /* The process's, in place of its own: what a test may set is another thing on each machine. */
 static struct {
-    bool pretended;
+    bool pretended, refuses; /* none can be set */
     struct rlimit of[RLIM_NLIMITS];
 } pretend;
 
@@ -66,6 +67,10 @@ BHT_WRAP(int, getrlimit, __rlimit_resource_t resource, struct rlimit *out) {
 BHT_WRAP(int, setrlimit, __rlimit_resource_t resource, const struct rlimit *limit) {
     if (!pretend.pretended) {
         return __real_setrlimit(resource, limit);
+    }
+    if (pretend.refuses) {
+        errno = EPERM;
+        return -1;
     }
     pretend.of[resource] = *limit;
     return 0;
@@ -98,6 +103,34 @@ TEST(each_limit_is_set) {
                          (unsigned long long)limit.rlim_max, (unsigned long long)value);
             }
         }
+    }
+}
+
+/* Of the limits of a victim, the one of this number is not there. */
+static int lacking;
+
+static void try_limits(void) {
+    const struct bhi_probe_context context = {.driver = &driver};
+    struct bhi_victim_page page = {.done = 0};
+    struct bhi_victim victim = {.context = &context, .page = &page};
+    const struct bhi_driver_limits *limits = &driver.info->limits;
+    const rlim_t files = lacking == 4 ? limits->descriptors + 100 : limits->descriptors / 2;
+    const rlim_t bytes = lacking == 3 ? RLIM_INFINITY : limits->file_bytes;
+    BHT_EQ(__real_setrlimit(RLIMIT_NOFILE, &(struct rlimit){files, files}), 0);
+    BHT_EQ(__real_setrlimit(RLIMIT_FSIZE, &(struct rlimit){bytes, RLIM_INFINITY}), 0);
+    pretend.pretended = true;
+    pretend.refuses = lacking != 2;
+    pretend.of[RLIMIT_CORE].rlim_max = lacking == 1;
+    bhi_try_rlimits(&victim);
+    _exit(page.holds ? 10 : 11);
+}
+
+/* A probe of the doctor's: it takes all of them for the layer to hold. */
+TEST(one_limit_that_is_missing_is_seen) {
+    for (lacking = 0; lacking <= 4; lacking++) {
+        const int status = status_of(try_limits);
+        BHT_TRUE(WIFEXITED(status));
+        BHT_EQ(WEXITSTATUS(status), lacking ? 11 : 10);
     }
 }
 
