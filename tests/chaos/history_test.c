@@ -2,6 +2,7 @@
 #include "chaos/history/history.h"
 #include "harness.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -368,6 +369,16 @@ TEST(cut_anywhere) {
 /* -- files --------------------------------------------------------------------------------------
  */
 
+static bool full; /* no file can be put in its place */
+
+BHT_WRAP(int, renameat, int from_folder, const char *from, int to_folder, const char *to) {
+    if (full) {
+        errno = EDQUOT;
+        return -1;
+    }
+    return __real_renameat(from_folder, from, to_folder, to);
+}
+
 TEST(whole_or_not_at_all) {
     struct bhi_history history, again;
     make(&history);
@@ -381,6 +392,10 @@ TEST(whole_or_not_at_all) {
     bhi_history_free(&again);
     BHT_TRUE(!bhi_history_save(&history, path_of("no/such"), &complaint));
     history.records[2].end.status = BH_OK;
+    full = true;
+    BHT_TRUE(!bhi_history_save(&history, path_of("keep"), &complaint));
+    BHT_STR_HAS(complaint.text, strerror(EDQUOT));
+    full = false;
     if (access("/dev/full", W_OK) == 0) {
         BHT_TRUE(!bhi_history_save(&history, "/dev/full", &complaint));
         BHT_STR_HAS(complaint.text, "cannot be written");

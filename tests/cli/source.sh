@@ -386,6 +386,11 @@ case_name="a module to standard output"
 INPUT=square.comp cli compile --language glsl - -o -
 expect_status 0
 if cmp -s .stdout square.spv; then passed=$((passed + 1)); else fail "another module"; fi
+case_name="a module to a standard output that is full"
+timeout $((60 * slowness)) "$BULKHEAD" compile square.comp -o - > /dev/full 2> .stderr
+status=$?
+expect_status 3
+expect_stderr "No space left"
 cp square.spv before.spv
 does_not_compile "bad.comp:4: error: 'nothing'" compile bad.comp -o square.spv
 case_name="what does not compile leaves the file as it was"

@@ -9,6 +9,7 @@
 #include "batch/slurm/decide.h"
 #include "batch/slurm/devices.h"
 #include "batch/slurm/places.h"
+#include "batch/slurm/whole.h"
 #include "tool/interrupt.h"
 
 /* -- the cut ------------------------------------------------------------------------------------
@@ -389,6 +390,39 @@ TEST(test_a_copy) {
     BHT_EQ(waitpid(pid, &ended, 0), pid);
     BHT_EQ(ended, EINTR << 8);
     BHT_TRUE(stat(to, &status) != 0); /* whole or not at all */
+    BHT_EQ(close(fd), 0);
+}
+
+static bool full; /* no file can be put in its place */
+
+BHT_WRAP(int, renameat, int from_folder, const char *from, int to_folder, const char *to) {
+    if (full) {
+        errno = EDQUOT;
+        return -1;
+    }
+    return __real_renameat(from_folder, from, to_folder, to);
+}
+
+/* All of it is written, and it gets no name: that is a failure, too, and leaves nothing. */
+TEST(test_a_file_that_gets_no_name) {
+    char from[96], to[96];
+    struct stat status;
+    snprintf(from, sizeof from, "%s/from", place.root);
+    snprintf(to, sizeof to, "%s/to", place.root);
+    write_file(from, "abc", 3);
+    const int fd = open(from, O_RDWR | O_CLOEXEC);
+    for (int good = 0; good < 2; good++) {
+        full = !good;
+        BHT_EQ(bhi_places_copy(fd, 3, to), good ? 0 : EDQUOT);
+        BHT_EQ(stat(to, &status) == 0, good);
+        (void)unlink(to);
+        BHT_EQ(bhi_whole_write(to, "abc", 3, 0600, &complaint), good);
+        BHT_EQ(stat(to, &status) == 0, good);
+        if (!good) {
+            BHT_STR_HAS(complaint.text, to);
+            BHT_STR_HAS(complaint.text, strerror(EDQUOT));
+        }
+    }
     BHT_EQ(close(fd), 0);
 }
 
