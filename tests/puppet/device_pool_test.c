@@ -1,6 +1,7 @@
 /* The pool of device memory (supervisor/buffer/pool.h): who gets what a buffer has left
  * behind, what is in it, and what makes it go (B3, D3, D5, D6). Workers make and clear files that
  * stand for memory (memory_worker.h). */
+#include "base/fd.h"
 #include "base/memfd.h"
 #include "ipc/fdpass.h"
 #include "ipc/layers.h"
@@ -67,6 +68,13 @@ static void expect_words(int i, bh_buffer *buffer, uint32_t word) {
         BHT_EQ(words[at], word);
     }
     bh_buffer_release(host);
+}
+
+static bool is_known(int i, const bh_buffer *buffer) {
+    bhi_context_lock(puppet.context);
+    const bool known = bhi_idset_has(&memory.workers[i].worker->buffers, buffer->id);
+    bhi_context_unlock(puppet.context);
+    return known;
 }
 
 /* A buffer of |maker| that |user| (or nobody: -1) has used, too, is gone. */
@@ -270,6 +278,7 @@ TEST(d3_it_is_cleared_once) {
     bh_buffer *buffer = create(A);
     BHT_EQ(stats().device_pool_hits, 1);
     fill_now(A, buffer);
+    BHT_TRUE(is_known(A, buffer));
     expect_words(A2, buffer, WORD);
     bury(A);
     memory_worker_begin(A);
@@ -517,13 +526,6 @@ TEST(b1_memory_may_be_descriptor_0) {
 }
 
 /* -- memory that cannot be had ---------------------------------------------------------------- */
-
-static bool is_known(int i, const bh_buffer *buffer) {
-    bhi_context_lock(puppet.context);
-    const bool known = bhi_idset_has(&memory.workers[i].worker->buffers, buffer->id);
-    bhi_context_unlock(puppet.context);
-    return known;
-}
 
 /* A buffer of A with WORD, which A2 cannot import, and A2's submission that has found it out. What else
  * is in the lane of A was queued before that. */
@@ -965,6 +967,16 @@ TEST(e9_one_that_does_not_answer) {
     bury(A);
     run(A2);
     fx_expect(event, BH_OK);
+}
+
+/* Nor does one that has ended, and of which all that had come was taken. */
+TEST(e9_one_that_has_ended_owes_nothing) {
+    struct bhi_worker *worker = memory.workers[A].worker;
+    (void)fill(A, create(A));
+    BHT_TRUE(!bhi_list_empty(&worker->makes));
+    bhi_fd_close(&worker->fdpass);
+    memory_worker_harvest(&memory.workers[A]);
+    BHT_TRUE(!worker->core.life.violated && !bhi_list_empty(&worker->makes));
 }
 
 /* T6: an answer that is no answer. Its descriptor is closed, and nothing becomes memory. */

@@ -110,10 +110,13 @@ TEST(what_fails_is_forgotten) {
 
 /* What has run is learned, as it was called, and with its stream's compile deadline. */
 TEST(what_runs_is_worth_learning) {
-    enum { NO_SPARES, COMPILED, RUNS, WAYS };
+    enum { NO_SPARES, NO_KERNELS, COMPILED, RUNS, WAYS };
     for (int way = NO_SPARES; way < WAYS; way++) {
         puppet_again();
         puppet.context->settings.spares = way != NO_SPARES;
+        if (way == NO_KERNELS) {
+            puppet.context->settings.spare_kernels = 0;
+        }
         puppet.context->spares_due = false;
         puppet.stream->core.compile_deadline_ns = 12345;
         for (uint64_t i = 1; i <= BHI_USAGE_LEAST; i++) {
