@@ -103,6 +103,9 @@ cli batch --cancel jobs.jsonl.state
 expect_status 3
 expect_stderr "jobs.jsonl.state: all jobs have ended: there is nothing to cancel"
 [ ! -e jobs.jsonl.state/cancel ] || fail "the file cancel was made"
+cli batch --cancel endless.jsonl.state # its job is quarantined
+expect_status 3
+expect_stderr "endless.jsonl.state: all jobs have ended: there is nothing to cancel"
 case_name="--cancel of one that has ended, and Slurm has not noticed it"
 on squeue "echo '$(jq -r .rounds[0].job jobs.jsonl.state/array.json)|0|RUNNING||bulkhead:$(jq -r .id jobs.jsonl.state/array.json):0|None'"
 PATH=$standins:$PATH cli batch --cancel jobs.jsonl.state
