@@ -5,6 +5,7 @@
 #include "supervisor/event/harvest.h"
 #include "supervisor/submit/internal.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -128,8 +129,22 @@ BHT_WRAP(int, bhi_futex_wait, const _Atomic uint32_t *word, uint32_t expected, b
     return wait_in_flood(__real_bhi_futex_wait(word, expected, shared, deadline_ns), deadline_ns);
 }
 
+static uint64_t clock_ns; /* stands still at this time; 0: the real one */
+static uint64_t nap_ns;   /* that a thread sleeps then */
+static unsigned naps;
+
+BHT_WRAP(uint64_t, bhi_now_ns, void) {
+    return clock_ns ? clock_ns : __real_bhi_now_ns();
+}
+
 BHT_WRAP(int, bhi_futex_wait_any, const struct bhi_futex_wait *waits, size_t count,
          uint64_t deadline_ns) {
+    if (clock_ns) {
+        clock_ns += nap_ns;
+        naps++;
+        BHT_EQ(waits[1].expected, atomic_load(waits[1].word)); /* or it would not sleep */
+        return clock_ns < deadline_ns ? 0 : -ETIMEDOUT;
+    }
     return wait_in_flood(__real_bhi_futex_wait_any(waits, count, deadline_ns), deadline_ns);
 }
 
@@ -693,6 +708,32 @@ TEST(who_waits_for_the_next_spins) {
         spins = 0;
         BHT_EQ(bh_event_wait(events[i], 0), BH_TIMEOUT);
         BHT_EQ(spins, i == 0);
+    }
+}
+
+/* Spins that fail make the next ones shorter. One that would have succeeded with all of its time gives the
+ * next all of it, and none that has taken longer. */
+TEST(a_spin_that_was_too_short_is_the_last) {
+    static const struct {
+        uint64_t nap_ns;
+        uint32_t budget_ns;
+    } rows[] = {{BHI_SPIN_MAX_NS - 1, BHI_SPIN_MAX_NS}, {BHI_SPIN_MAX_NS, 0}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        bh_event *events[2] = {puppet_submit(), puppet_submit()};
+        puppet_complete(worker, 1);
+        BHT_EQ(bh_event_query(events[0]), BH_EVENT_READY);
+        BHT_GT(atomic_load(&worker->progress.header->completed_word), 0);
+        atomic_store(&worker->stream_spin.budget_ns, 0);
+        naps = 0;
+        nap_ns = rows[i].nap_ns;
+        clock_ns = __real_bhi_now_ns() + 1000 * FX_SECONDS; /* its time is over after one nap */
+        const bh_status status = bh_event_wait(events[1], 0);
+        clock_ns = 0;
+        BHT_EQ(status, BH_TIMEOUT);
+        BHT_EQ(naps, 1);
+        BHT_EQ(atomic_load(&worker->stream_spin.budget_ns), rows[i].budget_ns);
     }
 }
 
