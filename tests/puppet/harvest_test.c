@@ -781,14 +781,18 @@ static void wait_in_callback(bh_log_level level, const char *line, void *user) {
     answered = bh_event_wait(asked_in_callback, BH_FOREVER);
 }
 
-/* It is refused, and does not keep the worker. */
+/* It is refused, unless the event has ended, and does not keep the worker. */
 TEST(a_wait_in_a_callback_keeps_nothing) {
-    struct bhi_worker *worker = puppet_serving();
-    asked_in_callback = puppet_submit();
-    puppet.context->settings.log = wait_in_callback;
-    const uint32_t refs = atomic_load(&worker->refs);
-    bhi_context_log(puppet.context, BH_LOG_INFO, "%s", "so");
-    puppet.context->settings.log = NULL;
-    BHT_EQ(answered, BH_IN_CALLBACK);
-    BHT_EQ(atomic_load(&worker->refs), refs);
+    for (int ended = 0; ended < 2; ended++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        asked_in_callback = puppet_submit();
+        puppet_complete(worker, ended);
+        puppet.context->settings.log = wait_in_callback;
+        const uint32_t refs = atomic_load(&worker->refs);
+        bhi_context_log(puppet.context, BH_LOG_INFO, "%s", "so");
+        puppet.context->settings.log = NULL;
+        BHT_EQ(answered, ended ? BH_OK : BH_IN_CALLBACK);
+        BHT_EQ(atomic_load(&worker->refs), refs);
+    }
 }

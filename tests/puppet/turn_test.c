@@ -21,6 +21,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define MS     UINT64_C(1000000)
@@ -512,6 +513,26 @@ TEST(how_a_zygote_is_lost) {
 }
 
 /* -- what a zygote owes ------------------------------------------------------------------------ */
+
+/* By its pidfd, which is 0 in a host without standard input; without one it is told by its socket. */
+TEST(a_zygote_is_killed_by_its_descriptor) {
+    struct bhi_zygote *zygote = puppet.zygote;
+    int pair[2];
+    char byte;
+    BHT_EQ(bhi_fdpass_pair(pair), 0);
+    zygote->socket = pair[0];
+    for (int pidfd = 1; pidfd >= -1; pidfd--) {
+        scene.signals = 0;
+        zygote->pidfd = pidfd;
+        bhi_zygote_kill(zygote);
+        BHT_EQ(scene.signals, pidfd >= 0);
+        BHT_TRUE(pidfd < 0 || scene.signalled == pidfd);
+        BHT_EQ(recv(pair[1], &byte, 1, MSG_DONTWAIT) == 0, pidfd < 0);
+    }
+    zygote->socket = -1;
+    close(pair[0]);
+    close(pair[1]);
+}
 
 /* Its warden reaps it, and ends. A warden that waits for a processor gets the time again, six times. One
  * whose zygote was never born has nothing to reap. */
