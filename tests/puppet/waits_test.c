@@ -126,6 +126,16 @@ TEST(what_it_cannot_wait_for) {
         BHT_EQ(index, 2);
         index = 99;
     }
+    bh_verdict verdict = {.struct_size = sizeof verdict};
+    BHT_EQ(bh_event_wait(NULL, 0), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_event_query(NULL), BH_EVENT_POISONED);
+    BHT_EQ(bh_event_verdict(NULL, &verdict), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_event_verdict(good, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_event_verdict(good, &verdict), BH_PENDING);
+    BHT_EQ(bh_event_cancel(NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_event_id(NULL), 0);
+    bh_event_retain(NULL);
+    bh_event_release(NULL);
     BHT_EQ(bh_event_wait_any(&good, 1, 0, NULL), BH_INVALID_ARGUMENT);
     for (int i = 0; i < 2; i++) {
         BHT_EQ(bh_event_wait_any(i ? &good : NULL, 0, 0, &index), BH_INVALID_ARGUMENT);
@@ -148,10 +158,18 @@ TEST(a_child_waits_for_no_event_of_its_parents) {
         if (ended) {
             BHT_EQ(bh_event_cancel(theirs), BH_OK);
         }
+        bh_verdict verdict = {.struct_size = sizeof verdict};
         others = parents;
+        const bh_status one = bh_event_wait(theirs, 0), cancelled = bh_event_cancel(theirs),
+                        told = bh_event_verdict(theirs, &verdict);
+        const bh_event_state state = bh_event_query(theirs);
         const bh_status any = bh_event_wait_any(events, 2, 0, &index);
         const bh_status all = bh_event_wait_all(events, 2, 0, &index);
         others = NULL;
+        BHT_EQ(one, ended ? BH_CANCELLED : BH_FORKED);
+        BHT_EQ(cancelled, ended ? BH_OK : BH_FORKED);
+        BHT_EQ(told, ended ? BH_OK : BH_FORKED);
+        BHT_EQ(state, ended ? BH_EVENT_POISONED : BH_EVENT_PENDING);
         BHT_EQ(any, ended ? BH_OK : BH_FORKED);
         BHT_EQ(all, ended ? BH_TIMEOUT : BH_FORKED);
     }
