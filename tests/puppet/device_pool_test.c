@@ -558,6 +558,33 @@ TEST(t8_it_is_made_anew_once) {
     }
 }
 
+/* Of several that a submission reads, the one is bad that the worker names. */
+TEST(t8_the_one_that_is_named_is_bad) {
+    for (int bad = 0; bad < 2; bad++) {
+        puppet_again();
+        const struct memory_worker *w = &memory.workers[A2];
+        bh_buffer *buffers[2] = {create(A), create(A)};
+        bh_command commands[2];
+        for (int i = 0; i < 2; i++) {
+            fill_now(A, buffers[i]);
+            commands[i] = (bh_command){
+                .type = BH_COMMAND_COPY,
+                .copy = {.src = buffers[i], .dst = create_host(), .size = BH_WHOLE_SIZE}};
+        }
+        bh_event *event = fx_commands(memory.streams[A2], commands, 2);
+        const struct bhi_result result = {.seq = 1,
+                                          .status = BH_VULKAN,
+                                          .command_index = BHI_NO_COMMAND,
+                                          .executed = BH_EXECUTED_NO,
+                                          .bad_memory = buffers[bad]->id};
+        puppet_begins(w->worker, 1);
+        bhi_progress_result(w->progress, &result, &(struct bhi_why){.text = "as the test says"});
+        bhi_progress_publish(w->progress, 1, w->worker->lane.head);
+        fx_expect(event, BH_VULKAN);
+        BHT_TRUE(buffers[bad]->device->bad && !buffers[!bad]->device->bad);
+    }
+}
+
 /* What reads it and writes it was queued before: its own memory is good, and new one would be zero. */
 TEST(t8_what_reads_keeps_it) {
     bh_buffer *buffer = create(A), *host = create_host();

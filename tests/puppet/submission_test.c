@@ -697,11 +697,42 @@ TEST(e7_a_dependent_is_a_victim) {
             BHT_EQ(bh_verdict_classify(&verdicts[hops]) == BH_STATUS_CLASS_VICTIM, hops == 1);
             BHT_EQ(bhi_event_report(hops ? dependent : cause, &detail, "test", "event"),
                    verdicts[hops].status);
-            BHT_EQ(!!strstr(detail.message, ", kernel a: "), has_kernel && hops == 0);
-            BHT_EQ(!!strstr(detail.message, " (kernel a)"), has_kernel && hops == 1);
-            BHT_EQ(!!strstr(detail.message, "kernel"), has_kernel);
+            char said[1000], wanted[1000];
+            snprintf(said, sizeof said, "%.*s", detail.sentence_length,
+                     detail.message + detail.sentence);
+            snprintf(wanted, sizeof wanted, "event %llu of stream %s%s: %s%s",
+                     (unsigned long long)bh_event_id(hops ? dependent : cause),
+                     verdicts[hops].stream_name, has_kernel && !hops ? ", kernel a" : "",
+                     verdicts[hops].message, has_kernel && hops ? " (kernel a)" : "");
+            BHT_STR_EQ(said, wanted);
         }
     }
+}
+
+/* Whoever has killed a worker from outside, its submission is a victim, and so is what depends on another;
+ * otherwise the status says whose fault it is. */
+TEST(whose_fault_a_verdict_says_it_is) {
+    static const struct {
+        bh_status status;
+        int signal;
+        bh_blame blame;
+        uint32_t hops;
+        bh_status_class of;
+    } rows[] = {
+        {BH_WORKER_SIGNAL, SIGKILL, BH_BLAME_NONE, 0, BH_STATUS_CLASS_VICTIM},
+        {BH_WORKER_SIGNAL, SIGSEGV, BH_BLAME_CERTAIN, 0, BH_STATUS_CLASS_GUILTY},
+        {BH_LIMIT_EXCEEDED, 0, BH_BLAME_NONE, 0, BH_STATUS_CLASS_INPUT},
+        {BH_WORKER_SIGNAL, SIGSEGV, BH_BLAME_CERTAIN, 1, BH_STATUS_CLASS_VICTIM},
+        {BH_OK, 0, BH_BLAME_NONE, 0, BH_STATUS_CLASS_NONE},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        const bh_verdict verdict = {.status = rows[i].status,
+                                    .signal = rows[i].signal,
+                                    .blame = rows[i].blame,
+                                    .hops = rows[i].hops};
+        BHT_EQ(bh_verdict_classify(&verdict), rows[i].of);
+    }
+    BHT_EQ(bh_verdict_classify(NULL), BH_STATUS_CLASS_NONE);
 }
 
 /* -- who is asked ----------------------------------------------------------------------------- */
