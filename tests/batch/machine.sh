@@ -155,16 +155,6 @@ expect_stderr "bulkhead batch: cancelled by SIGTERM"
 if [ ! -e jobs.pipe.state ]; then passed=$((passed + 1)); else fail "there is a state"; fi
 rm jobs.pipe
 
-case_name="a bad line of a job that is done is told, and counts as none"
-cli batch jobs.jsonl
-expect_status 0
-sed 's/"groups"/"grops"/' jobs.jsonl > bad.jsonl
-cli batch bad.jsonl --state jobs.jsonl.state --resume --keep-going
-expect_stderr 'bad.jsonl:1: unknown key "grops"'
-expect_stdout "1 job: 1 done, 0 failed"
-expect_status 0
-rm -rf jobs.jsonl.state bad.jsonl
-
 case_name="a summary that cannot be written is not the state's fault"
 { for i in $(seq 200); do
     echo "{\"id\":\"b$i\",\"kernel\":\"$SHADERS/square.spv\",\"groups\":[1],\"in\":{\"0\":\"x.npy\"}}"
