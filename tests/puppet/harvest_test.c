@@ -354,6 +354,9 @@ TEST(t6_impossible_progress_is_seen) {
         if (!worker->core.life.violated) {
             BHT_FAIL("%s: nobody has seen it", rows[i].what);
         }
+        if (rows[i].result.status == BH_LOAD_FAILED) {
+            BHT_STR_HAS(worker->core.life.kill_text, "its result is LOAD_FAILED, which");
+        }
         /* From now on nothing is taken in that it says. */
         side->results[1] = (struct bhi_result){.seq = 1, .executed = BH_EXECUTED_YES};
         bhi_progress_publish(side, 2, 2 * record);
@@ -378,6 +381,36 @@ TEST(t6_it_has_run_without_memory) {
     BHT_STR_HAS(w->worker->core.life.kill_text, "without device memory");
     memory_worker_die(w);
     memory_worker_bury(w);
+}
+
+/* T6: it says that it could not import memory that it was not told to import: the host's, or some for which
+ * it had no room. */
+TEST(t6_bad_memory_that_it_did_not_get) {
+    for (int on_device = 0; on_device < 2; on_device++) {
+        puppet_again();
+        struct memory_worker *w = &memory.workers[A];
+        bh_buffer *buffer =
+            on_device ? memory_create(A, MEMORY_BYTES) : fx_buffer(puppet.context, MEMORY_BYTES);
+        bh_event *event = fx_fill(w->stream, buffer, 7);
+        w->device_full = 2; /* it is asked twice */
+        for (int i = 0; i < 2; i++) {
+            memory_worker_listen(w);
+            memory_worker_harvest(w);
+        }
+        const struct bhi_result lie = {.seq = 1,
+                                       .status = BH_VULKAN,
+                                       .command_index = BHI_NO_COMMAND,
+                                       .executed = BH_EXECUTED_NO,
+                                       .bad_memory = buffer->id};
+        puppet_begins(w->worker, 1);
+        bhi_progress_result(w->progress, &lie, &(struct bhi_why){.text = "as the test says"});
+        bhi_progress_publish(w->progress, 1, w->worker->lane.head);
+        BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+        BHT_TRUE(w->worker->core.life.violated);
+        BHT_STR_HAS(w->worker->core.life.kill_text, "was not told to import");
+        memory_worker_die(w);
+        memory_worker_bury(w);
+    }
 }
 
 /* -- what a worker says ------------------------------------------------------------------------ */
