@@ -88,7 +88,7 @@ def _is_path(source: Source) -> bool:
 
 
 def _name(source: Source, number: int) -> str:
-    return os.fsdecode(source) if _is_path(source) else f"candidate-{number}"
+    return os.fsdecode(cast(str, source)) if _is_path(source) else f"candidate-{number}"
 
 
 def _to_candidates(
@@ -178,7 +178,7 @@ class Judge(_native.Judge, Scoped):
                 raise InvalidType(f"judge: {what}: a function, not {type(function)}")
         if not isinstance(workers, int) or not 1 <= workers <= _MOST_WORKERS:
             raise InvalidArgument(f"judge: workers: {workers!r}: it is 1 to {_MOST_WORKERS}")
-        self._made = (None, None, entry, None, {}, *to_defines("judge", defines, include), None)
+        self._made: tuple[Any, ...] = (None, None, entry, None, {}, *to_defines("judge", defines, include), None)
         self._constants = [(id_, *_constant_bits(id_, one)) for id_, one in (constants or {}).items()]
         times = {
             "parallel": workers,

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 Parts = tuple[list[Any], list[Any], list[Any]]
+# A candidate as the native module takes it: its name, path, code, language, source and constants.
+Given = tuple[bytes, "bytes | None", "bytes | None", int, tuple[Any, ...], list[tuple[int, int, int]]]
 
 
 class Repeat:
@@ -29,7 +31,7 @@ class Repeat:
         judge: _native.Judge,
         options: dict[str, Any],
         seeds: tuple[int, ...],
-        candidate: tuple[bytes, bytes | None, bytes | None, int],
+        candidate: Given,
         functions: tuple[Any, Any],
     ) -> None:
         self._judge: weakref.ref[_native.Judge] | None = weakref.ref(judge)
