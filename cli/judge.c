@@ -517,8 +517,11 @@ static void dump_each(void *argument) {
 }
 
 static int dump_all(struct judge *judge) {
-    const int exit_status = judge->dump ? run(judge, 1, dump_each) : BHI_EXIT_READY;
-    wipe(judge);
+    int exit_status = BHI_EXIT_READY;
+    if (judge->dump) {
+        exit_status = run(judge, 1, dump_each);
+        wipe(judge);
+    }
     return exit_status ?: bhi_interrupt_or(BHI_EXIT_READY);
 }
 

@@ -88,10 +88,10 @@ TEST(what_a_submission_is) {
         }
         const struct bhi_submission *is = event->submission;
         const struct bhi_payload *payload = bhi_payload_of(is);
+        const bool several = rows[i].code == KERNELS; /* drawn from all of theirs */
         const uint64_t code = rows[i].code < 0 ? 0
-                              : rows[i].code == KERNELS
-                                  ? bh_event_id(event)
-                                  : bhi_kernel_body_code(kernels[rows[i].code]->body);
+                              : several        ? is->code
+                                               : bhi_kernel_body_code(kernels[rows[i].code]->body);
         BHT_EQ(is->abortable, rows[i].abortable);
         BHT_EQ(is->trusted, rows[i].trusted);
         BHT_EQ(is->runs_kernel, !rows[i].prepares);
@@ -100,6 +100,7 @@ TEST(what_a_submission_is) {
         BHT_EQ(is->reports_device_time, rows[i].flags != 0);
         BHT_EQ(is->deadline_ns, rows[i].deadline_ns);
         BHT_EQ(is->code, code);
+        BHT_EQ(is->code >> 63, several);
         BHT_EQ(payload->kernel_count, rows[i].kernel_count);
         BHT_EQ(payload->record->flags, rows[i].flags);
         BHT_EQ(payload->record->command_count,
