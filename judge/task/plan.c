@@ -267,10 +267,14 @@ bool bhi_judge_plan_parse(const char *name, const struct bhi_judge_plan_place *p
                           bool in_source, const struct bhi_task *task,
                           struct bhi_judge_plan **out_plan, struct bhi_complaint *complaint) {
     struct bhi_judge_plan *plan = calloc(1, sizeof *plan);
-    char *text = strndup(place->text, place->length);
+    char *text = malloc(place->length + 1); /* for the reading, which wants a NUL */
     json_error_t error;
     bool good = plan && text;
     *out_plan = NULL;
+    if (good) {
+        memcpy(text, place->text, place->length);
+        text[place->length] = '\0';
+    }
     if (!good) {
         bhi_refuse_memory(complaint);
     } else if (place->length > BHI_PLAN_TEXT) {

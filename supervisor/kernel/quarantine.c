@@ -144,11 +144,11 @@ bool bhi_quarantine_tries(const struct bhi_submission *submission) {
 }
 
 /* Returns true if the end of the submission ends the trials of its kernels: a worker without other
- * kernels has completed it. */
+ * kernels has completed it. What was lost with a device has not ended by itself. */
 static bool ends_trial(const struct bhi_submission *submission) {
     const struct bhi_core_worker *core = submission->worker;
-    return core && core->life.state != BHI_BURIED && submission->runs_kernel &&
-           bhi_past_clean(&core->past, submission);
+    return core && core->life.state != BHI_BURIED && core->life.loss < BHI_LOSS_BLAMED &&
+           submission->runs_kernel && bhi_past_clean(&core->past, submission);
 }
 
 /* Puts a suspected kernel on trial, or ends its trial. */

@@ -15,9 +15,8 @@
 
 /* Returns the submission's code (core/submission.h): the number of its kernel, trusted or not, or
  * of its file. Several different kernels have one that is drawn from theirs: another submission of
- * the same ones has the same, and no kernel has it. 0: it has only copies and fills. */
+ * the same ones has the same. 0: it has only copies and fills. */
 static uint64_t payload_code(const struct bhi_payload *payload) {
-    static const uint64_t of_several = UINT64_C(1) << 63; /* ids are counted from 1 */
     uint64_t code, mixed = 0;
     bool several = false;
     if (payload->file) {
@@ -33,7 +32,7 @@ static uint64_t payload_code(const struct bhi_payload *payload) {
                 UINT64_C(0x9E3779B97F4A7C15);
         mixed ^= mixed >> 29;
     }
-    return several ? mixed | of_several : code;
+    return several ? mixed | 1 : code;
 }
 
 struct bhi_payload *bhi_payload_start(bh_stream *stream, uint32_t command_count,

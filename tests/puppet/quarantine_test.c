@@ -190,7 +190,7 @@ TEST(k5_a_lost_device_is_one_death) {
         spares.serving->core.life.loss = loss;
         for (int i = 0; i < 2; i++) {
             bhi_quarantine_note(submissions[i], &verdict);
-            BHT_STR_EQ(remembered(""), loss == BHI_LOSS_NONE ? "a1+0" : "a2+0");
+            BHT_STR_EQ(remembered(""), loss == BHI_LOSS_NONE ? "a1+0T" : "a2+0T");
             BHT_EQ(spares.serving->core.life.loss, BHI_LOSS_BLAMED);
         }
     }
