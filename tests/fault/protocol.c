@@ -156,7 +156,8 @@ static void run(const struct row *rows, size_t count, bool served) {
             stream = fx_stream(scene.context, "one", BHT_SECOND_MS * FX_MS);
         }
         bh_status status = meet(&scene, row, stream);
-        BHT_TRUE(bht_plan_disarm());
+        WAIT_UNTIL(bht_plan_fired(), 20000); /* it may come after the result */
+        bht_plan_disarm();
         if (served && status == BH_OK && strcmp(row->action, "stop") == 0) {
             kill(pid, SIGKILL); /* it would stand in the way until a deadline */
         }
@@ -290,7 +291,8 @@ static void closed_without_a_deadline(const char *action) {
     fx_ready(stream);
     bht_plan_arm("after_record", action, 1);
     fx_expect_healthy(scene.context, stream);
-    BHT_TRUE(bht_plan_disarm());
+    WAIT_UNTIL(bht_plan_fired(), 20000);
+    bht_plan_disarm();
     bh_event *event = bht_square(scene.context, stream, NULL);
     bh_status status = bht_end(event, "after its sockets are closed");
     BHT_TRUE(status == BH_OK || status == BH_PROTOCOL || status == BH_WORKER_EXIT);
