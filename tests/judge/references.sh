@@ -71,7 +71,7 @@ refuses "wrong.json:$(grep -n nowhere wrong.json | cut -d: -f1): \"in\" \"X\" \"
 
 case_name="references that cannot judge"
 task bad.json '.reference = {kernel: "noisy.comp"}'
-kernel noisy.comp <<< 'if (i < n) z[i] = a * x[i] + y[i] + float(floatBitsToUint(z[i]) & 255u) * 1e-7;'
+kernel noisy.comp <<< 'if (i < n) z[i] = a * x[i] + y[i] + float(floatBitsToUint(z[i]) & 0xFFFFFFu) * 1e-7;'
 refuses 'the reference of bad.json cannot judge: it is not deterministic: Z[' judge bad.json right.comp
 task bad.json '.reference = {kernel: "endless.comp"} | .limits.deadline = "1s" | .groups = [65535]'
 endless endless.comp
