@@ -49,13 +49,16 @@ static const char *access_name(bh_access access) {
                                        : "reads and writes";
 }
 
+bool bhi_py_is_array(PyObject *value) {
+    return PyObject_CheckBuffer(value) || PyObject_HasAttrString(value, "__array_interface__") ||
+           PyObject_HasAttrString(value, "__dlpack__");
+}
+
 /* A Buffer of the context with the elements of an array that the kernel only reads; NULL: an
  * exception is set. */
 static PyObject *take_array(const struct bhi_py_dispatch *dispatch,
                             const struct bhi_py_parameter *parameter, PyObject *value) {
-    const bool array = PyObject_CheckBuffer(value) ||
-                       PyObject_HasAttrString(value, "__array_interface__") ||
-                       PyObject_HasAttrString(value, "__dlpack__");
+    const bool array = bhi_py_is_array(value);
     if (!array || parameter->access != BH_ACCESS_READ) {
         return bhi_py_refuse_type(WHAT ": %U: a Buffer, not %R%s; context.asarray() makes one of "
                                        "an array",

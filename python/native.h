@@ -437,6 +437,8 @@ struct bhi_py_dispatch {
  * failure. It must stay where it is. */
 bool bhi_py_dispatch_init(struct bhi_py_dispatch *dispatch, PyObject *kernel);
 void bhi_py_dispatch_fini(struct bhi_py_dispatch *dispatch);
+/* Is it an array of another library, or what exports memory as one? */
+bool bhi_py_is_array(PyObject *value);
 /* Binds |value|, a Buffer or what out() or read() gives, or an array that is only read, as element
  * |element| of the parameter. */
 bool bhi_py_dispatch_bind(struct bhi_py_dispatch *dispatch,

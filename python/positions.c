@@ -128,23 +128,25 @@ static bool add_number(struct bhi_py_dispatch *dispatch, const struct bhi_py_pos
 
 /* -- all of them --------------------------------------------------------------------------------- */
 
-static bool is_pointer(PyObject *value) {
+static bool is_buffer(PyObject *value) {
+    return Py_IS_TYPE(value, bhi_py.bound) || PyObject_TypeCheck(value, bhi_py.buffer);
+}
+
+/* An array; one without dimensions is a number, and bytes are a struct. */
+static bool is_array(PyObject *value) {
     Py_buffer view;
-    if (Py_IS_TYPE(value, bhi_py.bound) || PyObject_TypeCheck(value, bhi_py.buffer)) {
-        return true;
-    }
     if (view_value(value, &view)) {
         PyBuffer_Release(&view);
         return false;
     }
-    return PyObject_CheckBuffer(value) || PyObject_HasAttrString(value, "__array_interface__") ||
-           PyObject_HasAttrString(value, "__dlpack__");
+    return bhi_py_is_array(value);
 }
 
 static bool add(struct bhi_py_dispatch *dispatch, uint32_t index, PyObject *value, PyObject *name) {
     const struct bhi_py_kernel *kernel = dispatch->kernel;
     const struct bhi_py_position *position = kernel->positions ? &kernel->positions[index] : NULL;
-    if (!is_pointer(value)) {
+    const bool buffer = is_buffer(value);
+    if (!buffer && !is_array(value)) {
         return add_number(dispatch, position, value, name);
     }
     if (position && position->bytes != sizeof(void *)) {
@@ -152,15 +154,13 @@ static bool add(struct bhi_py_dispatch *dispatch, uint32_t index, PyObject *valu
                              WHAT ": %U: the kernel's parameter has %u bytes: it is no pointer",
                              name, position->bytes);
     }
-    const bool array =
-        !Py_IS_TYPE(value, bhi_py.bound) && !PyObject_TypeCheck(value, bhi_py.buffer);
     const struct bhi_py_parameter pointer = {
         .name = name,
         .is_binding = true,
         .binding = index,
         .count = 1,
         .first = dispatch->buffer_count,
-        .access = array ? BH_ACCESS_READ : BH_ACCESS_READ_WRITE,
+        .access = buffer ? BH_ACCESS_READ_WRITE : BH_ACCESS_READ,
         .takes = UINT32_MAX,
     };
     dispatch->buffer_count++; /* also if it fails: then there is no storage */
