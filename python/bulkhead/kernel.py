@@ -15,10 +15,10 @@ from . import _native
 from .dtypes import BY_CODE, DType
 from .errors import InvalidArgument, InvalidType
 from .scope import Scoped
+from .source import IMAGES, Source
 
 if TYPE_CHECKING:
     from .context import Context
-    from .source import Source
 
 _ACCESS = {1: "read", 2: "write", 3: "read_write"}
 _DTYPE_CODES = {dtype.short: dtype.code for dtype in BY_CODE}
@@ -219,7 +219,7 @@ _PTX_PARAMETER = re.compile(
 
 def _read_ptx(image: bytes, name: str) -> list[tuple[int, int]] | None:
     """(dtype, bytes) of each parameter of a kernel; None: the image does not say."""
-    if image.startswith((b"\x7fELF", b"\x50\xed\x55\xba")):
+    if image.startswith(IMAGES):
         return None
     entries: dict[bytes, bytes] = dict(_PTX_ENTRY.findall(_PTX_COMMENT.sub(b" ", image)))
     wanted = name.encode()

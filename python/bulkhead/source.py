@@ -16,7 +16,7 @@ Include = Union[Mapping[str, str], Iterable[Union[str, "os.PathLike[str]"]], str
 LANGUAGES = {None: 0, "spirv": 1, "glsl": 2, "hlsl": 3, "cuda": 4}  # bh_language
 _SUFFIXES = {".hlsl": "hlsl", ".cu": "cuda"}
 _SPIRV = (b"\x03\x02\x23\x07", b"\x07\x23\x02\x03")
-_IMAGES = (b"\x7fELF", b"\x50\xed\x55\xba")  # a cubin, a fat binary
+IMAGES = (b"\x7fELF", b"\x50\xed\x55\xba")  # a cubin, a fat binary
 _PTX = re.compile(rb"(\s|//[^\n]*\n|/\*.*?\*/)*\.version\s", re.DOTALL)
 _FOREIGN = {
     ".wgsl": "WGSL: compile it with naga, or tint --format spirv",
@@ -113,7 +113,7 @@ def _find_kind(code: str | bytes, language: str | None) -> str:
     start = code[:4096].encode(errors="replace") if isinstance(code, str) else code[:4096]
     if language == "spirv" or start.startswith(_SPIRV):
         return "spirv"
-    return "image" if start.startswith(_IMAGES) or _PTX.match(start) else "text"
+    return "image" if start.startswith(IMAGES) or _PTX.match(start) else "text"
 
 
 def _read_file(call: str, path: Path) -> bytes:
