@@ -81,11 +81,11 @@ def _positions(context: Context, args: Any) -> list[Any]:
     return found
 
 
-def _outputs(kernel: Kernel, given: dict[str, Any]) -> dict[Any, Any]:
-    """The buffers that a kernel may have written, by name; of a CUDA kernel by number."""
-    if kernel.cuda:
+def _written(given: dict[str, Any], outputs: tuple[str, ...] | None) -> dict[Any, Any]:
+    """The buffers that a launch may have written: those of these names; None: by number."""
+    if outputs is None:
         return {n: one for n, one in enumerate(given["args"]) if isinstance(one, Buffer)}
-    return {name: given[name] for name in kernel.info.outputs if name in given}
+    return {name: given[name] for name in outputs if name in given}
 
 
 def map(
@@ -120,8 +120,7 @@ def map(
         raise InvalidType(f"map: kernel: a Kernel, not {type(kernel)}")
     if not isinstance(streams, int) or streams < 1:
         raise InvalidArgument(f"map: streams: {streams!r} is no number above 0")
-    if not kernel.cuda:
-        _ = kernel.info  # a module that is not valid is refused first
+    outputs = None if kernel.cuda else kernel.info.outputs
     made: list[Stream] = []  # as many as there is work for
     free: list[Stream] = []
     queue = _native.Queue()
@@ -136,7 +135,7 @@ def map(
             if error is not None and on_error == "raise":
                 with _naming(index):
                     raise error
-            results[index] = error or _outputs(kernel, given)
+            results[index] = error or _written(given, outputs)
             if on_result is not None:
                 on_result(index, results[index])
 
