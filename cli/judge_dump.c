@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/format.h"
 #include "formats/npy.h"
 #include "tool/outfile.h"
@@ -117,21 +119,15 @@ static bool write_part(const bh_judge_arrays *arrays, bh_judge_part part, const 
     return good;
 }
 
-/* Removes a folder of folders of files. */
-static void clear(const char *path, int depth) {
-    DIR *folder = opendir(path);
-    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
-        char inner[PATH_MAX];
-        const bool is_self = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
-        if (is_self || snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name) >= PATH_MAX) {
-            continue;
+/* Removes what there is of a candidate's folder. */
+static void clear(const char *path) {
+    char inner[PATH_MAX];
+    for (int part = 0; part < PARTS; part++) {
+        bhi_format(inner, sizeof inner, "%s/%s", path, parts[part]);
+        const int folder = open(inner, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (folder >= 0) {
+            (void)bhi_folder_remove(folder, parts[part]);
         }
-        if (unlink(inner) != 0 && depth) {
-            clear(inner, depth - 1);
-        }
-    }
-    if (folder) {
-        closedir(folder);
     }
     (void)rmdir(path);
 }
@@ -154,7 +150,7 @@ static bool write_all(const bh_judge_arrays *arrays, const char *path, const cha
     good = good && ((*out_folder = strdup(folder)) || bhi_refuse_memory(complaint)) &&
            (rename(unfinished, folder) == 0 || refuse_system(complaint, folder));
     if (!good) {
-        clear(unfinished, 1);
+        clear(unfinished);
         free(*out_folder);
         *out_folder = NULL;
     }
