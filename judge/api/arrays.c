@@ -34,16 +34,24 @@ static void *copy(const void *content, uint64_t size) {
     return data ? memcpy(data, content, size) : NULL;
 }
 
+static void *copy_input(const struct bhi_trial_array *in) {
+    void *data = malloc(in->form.bytes);
+    if (data) {
+        bhi_trial_write(in, in->count, data);
+    }
+    return data;
+}
+
 /* Takes the outputs over. */
 static bool fill(bh_judge_arrays *arrays, const struct bhi_task *task,
                  struct bhi_repeated *repeated) {
     bool good = true;
     for (size_t i = 0; i < task->array_count && good; i++) {
         const struct bhi_task_array *array = &task->arrays[i];
-        const struct bhi_trial_array *in = &repeated->trial->arrays[i];
+        const struct bhi_trial_array *in = &repeated->known.trial.arrays[i];
         void *output = repeated->launched.outputs[i];
         if (array->role != BHI_TASK_OUT) {
-            good = add(arrays, BH_JUDGE_INPUTS, array, &in->form, copy(in->before, in->form.bytes));
+            good = add(arrays, BH_JUDGE_INPUTS, array, &in->form, copy_input(in));
         }
         if (array->role != BHI_TASK_IN && good) {
             good = add(arrays, BH_JUDGE_EXPECTED, array, &in->form,
@@ -64,7 +72,7 @@ static bh_status refuse(bh_detail *detail, const char *why) {
 static bh_status repeat(bh_judge *judge, const bh_judge_candidate *given,
                         const bh_judgement *judgement, bh_judge_arrays **out, bh_detail *detail) {
     struct bhi_candidate candidate = {.judged = true, .judgement = *judgement};
-    struct bhi_repeated repeated = {.trial = NULL};
+    struct bhi_repeated repeated = {.known = {.made = false}};
     if (!judgement->located || judgement->timed) {
         return refuse(detail, judgement->timed ? "was ended by a timed run, whose inputs nobody has"
                                                : "was ended by no run");
@@ -78,7 +86,7 @@ static bh_status repeat(bh_judge *judge, const bh_judge_candidate *given,
     if (status == BH_OK && !fill(arrays, &judge->task, &repeated)) {
         status = BHI_FAIL(detail, "bh_judge_repeat", BH_REASON_MEMORY);
     }
-    bhi_launched_free(&repeated.launched);
+    bhi_repeated_free(&judge->task, &repeated);
     if (status == BH_OK) {
         *out = arrays;
     } else {

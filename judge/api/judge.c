@@ -11,6 +11,7 @@
 
 #include "base/detail.h"
 #include "judge/api/candidate.h"
+#include "judge/check/expected.h"
 #include "judge/check/reference.h"
 #include "judge/time/measure.h"
 #include "supervisor/context/layout.h"
@@ -224,6 +225,7 @@ static void free_judge(bh_judge *judge) {
     if (judge->timing) {
         bhi_timekeeper_close(&judge->timer);
     }
+    bhi_expected_close(&judge->court);
     bhi_trials_free(&judge->task, &judge->court.trials);
     bhi_task_free(&judge->task);
     bhi_baseline_free(judge);
@@ -234,6 +236,7 @@ static void free_judge(bh_judge *judge) {
     free(judge->place);
     free(judge->device);
     pthread_mutex_destroy(&judge->recording);
+    pthread_mutex_destroy(&judge->court.recalling);
     pthread_mutex_destroy(&judge->lock);
     pthread_cond_destroy(&judge->changed);
     if (judge->c) {
@@ -270,6 +273,7 @@ BH_API bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out
     judge->options = ours;
     pthread_mutex_init(&judge->lock, NULL);
     pthread_mutex_init(&judge->recording, NULL);
+    pthread_mutex_init(&judge->court.recalling, NULL);
     pthread_cond_init(&judge->changed, NULL);
     judge->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (judge->c) {
@@ -357,9 +361,10 @@ static bh_status run_reference(bh_judge *judge, bh_detail *detail) {
 
 /* With what the reference has computed: says whether candidates that compute nothing would be CORRECT. */
 static bh_status find_weaknesses(bh_judge *judge, bh_detail *detail) {
+    struct bhi_judge_outcome outcome = {.status = BH_OK};
     char text[BHI_WEAKNESS_TEXT] = "the inputs are the same in each run";
-    if (!bhi_weaknesses_find(&judge->task, &judge->court.trials, judge->weak, &judge->weak_count)) {
-        return BHI_FAIL(detail, "bh_judge_prepare", BH_REASON_MEMORY);
+    if (!bhi_weaknesses_find(&judge->court, judge->weak, &judge->weak_count, &outcome)) {
+        return bhi_judge_outcome_give(&outcome, "the reference", detail);
     }
     if (judge->weak_count) {
         (void)bhi_weakness_text(&judge->task, &judge->weak[0], text);
@@ -437,6 +442,10 @@ static bool time_candidate(bh_judge *judge, struct bhi_candidate *candidate, boo
     }
     *out_measured = true;
     const struct turn turn = begin_turn(judge, true);
+    if (!bhi_expected_forget(&judge->court, 0)) { /* timed runs have other inputs */
+        end_turn(judge, turn);
+        return bhi_judge_outcome_memory(outcome);
+    }
     judge->timing = judge->timing ||
                     bhi_timekeeper_open(&judge->court, &judge->options, &judge->timer, outcome);
     const bool known = judge->timing && bhi_timekeeper_measure(&judge->timer, candidate, outcome);

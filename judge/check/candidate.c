@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "judge/check/case.h"
+#include "judge/check/expected.h"
 #include "judge/check/launch.h"
 #include "judge/check/trial.h"
 #include "judge/data/draw.h"
@@ -333,18 +334,31 @@ static bool run_once(struct judging *judging, const struct bhi_trial *trial, uin
 
 /* With |trial->repeats| once more, in other buffers, and without noise: a kernel that takes what an earlier
  * run left, or that looks for noise, is wrong now, and one that is not deterministic is noticed. */
+static bool run_twice(struct judging *judging, const struct bhi_trial *trial) {
+    const int runs = trial->repeats ? 2 : 1;
+    uint64_t first = 0;
+    for (int i = 0; i < runs; i++) {
+        struct bhi_launched launched;
+        if (!run_once(judging, trial, i ? BHI_NO_NOISE : 0, &launched)) {
+            return false;
+        }
+        const uint64_t digest = bhi_launched_digest(judging->court->task, trial, &launched);
+        judging->out->deterministic &= !i || digest == first;
+        first = digest;
+        bhi_launched_free(&launched);
+    }
+    return true;
+}
+
 static bool run_trial(struct judging *judging, const struct bhi_trial *trial) {
-    struct bhi_launched first, second;
-    if (!run_once(judging, trial, 0, &first)) {
+    struct bhi_court *court = judging->court;
+    struct bhi_recalled known;
+    if (!bhi_expected_recall(court, trial, &known, judging->outcome)) {
+        bhi_judgement_fail(court->task, trial, judging->outcome, judging->out);
         return false;
     }
-    bool good = true;
-    if (trial->repeats && (good = run_once(judging, trial, BHI_NO_NOISE, &second))) {
-        judging->out->deterministic &=
-            bhi_launched_same(judging->court->task, trial, &first, &second);
-        bhi_launched_free(&second);
-    }
-    bhi_launched_free(&first);
+    const bool good = run_twice(judging, &known.trial);
+    bhi_recalled_free(court->task, &known);
     return good;
 }
 

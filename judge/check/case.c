@@ -12,6 +12,7 @@ struct given {
     bh_judge_case one;
     bh_judge_array arrays[BHI_TASK_ARRAYS];
     bh_judge_number sizes[BHI_TASK_PARAMETERS], pushes[BHI_TASK_PUSHES];
+    void *inputs[BHI_TASK_ARRAYS]; /* that the trial does not keep; owned */
     char size_texts[BHI_TASK_PARAMETERS][BHI_PUSH_TEXT], push_texts[BHI_TASK_PUSHES][BHI_PUSH_TEXT];
     char text[BHI_TRIAL_TEXT];
 };
@@ -27,26 +28,42 @@ static bh_judge_number number_of(const char *name, const char *text) {
     return out;
 }
 
-static void give_arrays(const struct bhi_task *task, const struct bhi_trial *trial,
+static bool give_arrays(const struct bhi_task *task, const struct bhi_trial *trial,
                         void *const after[], struct given *out) {
     for (size_t i = 0; i < task->array_count; i++) {
         const struct bhi_trial_array *in = &trial->arrays[i];
+        if (task->arrays[i].role != BHI_TASK_OUT && !in->before) {
+            if (!(out->inputs[i] = malloc(in->form.bytes))) {
+                return false;
+            }
+            bhi_trial_write(in, in->count, out->inputs[i]);
+        }
         out->arrays[i] = (bh_judge_array){.name = task->arrays[i].place,
                                           .dtype = in->form.dtype,
                                           .rank = in->form.dimensions,
                                           .shape = in->form.shape,
                                           .count = in->count,
                                           .bytes = in->form.bytes,
-                                          .before = in->before,
+                                          .before = in->before ? in->before : out->inputs[i],
                                           .after = after[i]};
     }
+    return true;
+}
+
+static void take_back(struct given *given) {
+    for (size_t i = 0; i < BHI_TASK_ARRAYS && given; i++) {
+        free(given->inputs[i]);
+    }
+    free(given);
 }
 
 static bool give(const struct bhi_court *court, const struct bhi_trial *trial, void *const after[],
                  struct given *out, struct bhi_complaint *complaint) {
     const struct bhi_task *task = court->task;
     const uint64_t seed = bhi_court_push_seed(court, trial);
-    give_arrays(task, trial, after, out);
+    if (!give_arrays(task, trial, after, out)) {
+        return bhi_refuse_memory(complaint);
+    }
     for (size_t i = 0; i < task->parameter_count; i++) {
         snprintf(out->size_texts[i], BHI_PUSH_TEXT, "%" PRIu64, task->sizes[trial->size].values[i]);
         out->sizes[i] = number_of(task->parameters[i], out->size_texts[i]);
@@ -100,7 +117,7 @@ bool bhi_case_refer(const struct bhi_court *court, const struct bhi_trial *trial
     if (!good) {
         bhi_launched_free(out);
     }
-    free(given);
+    take_back(given);
     return good && bhi_launched_sort(court->task, trial, out, outcome);
 }
 
@@ -133,7 +150,7 @@ bool bhi_case_check(const struct bhi_court *court, const struct bhi_trial *trial
     struct given *given = calloc(1, sizeof *given);
     const bool good = given ? call_check(court, trial, launched, given, message, outcome)
                             : bhi_judge_outcome_memory(outcome);
-    free(given);
+    take_back(given);
     outcome->called = !good;
     return good;
 }

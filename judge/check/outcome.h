@@ -12,7 +12,8 @@ struct bhi_judge_outcome {
     char subject_name[64];
     bh_blame blame; /* how certain it is that the kernel is the cause */
     char message[600];
-    bool called; /* it is the program's own function that failed: nothing is known of the kernel */
+    bool called; /* it is the program's own function that failed, or the reference: nothing is known
+                    of the kernel */
 };
 
 /* Fills in a failure. Returns false. */

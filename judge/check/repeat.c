@@ -36,12 +36,17 @@ static bool is_expected(const struct bhi_task *task, const struct bhi_trial *tri
     return index < in->count;
 }
 
-static bool find_trial(const struct bhi_court *court, const bh_judgement *of,
-                       const struct bhi_trial **out, struct bhi_judge_outcome *outcome) {
-    *out = bhi_judgement_trial(court, of);
-    if (*out && is_expected(court->task, *out, of)) {
+/* After a failure *out holds nothing. */
+static bool find_trial(struct bhi_court *court, const bh_judgement *of, struct bhi_recalled *out,
+                       struct bhi_judge_outcome *outcome) {
+    const struct bhi_trial *trial = bhi_judgement_trial(court, of);
+    if (trial && !bhi_expected_recall(court, trial, out, outcome)) {
+        return false;
+    }
+    if (trial && is_expected(court->task, &out->trial, of)) {
         return true;
     }
+    bhi_recalled_free(court->task, out);
     bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,
                            "the judgement is of another task, of files that have changed since, or "
                            "of other hidden seeds");
@@ -83,7 +88,7 @@ static bool make_and_run(struct bhi_court *court, const struct bhi_candidate *ca
         good = false;
     }
     if (good && (good = bhi_court_stream(court, &stream, outcome))) {
-        good = run(court, stream, &kernel, out->trial, &out->launched, outcome);
+        good = run(court, stream, &kernel, &out->known.trial, &out->launched, outcome);
         bh_stream_release(stream);
     }
     bhi_judged_kernel_free(&kernel);
@@ -92,9 +97,18 @@ static bool make_and_run(struct bhi_court *court, const struct bhi_candidate *ca
 
 bool bhi_candidate_repeat(struct bhi_court *court, const struct bhi_candidate *candidate,
                           struct bhi_repeated *out, struct bhi_judge_outcome *outcome) {
-    *out = (struct bhi_repeated){.trial = NULL};
+    *out = (struct bhi_repeated){.known = {.made = false}};
     *outcome = (struct bhi_judge_outcome){.status = BH_OK};
-    return find_trial(court, &candidate->judgement, &out->trial, outcome) &&
-           (candidate->judgement.verdict == BH_JUDGE_FAILED ||
-            make_and_run(court, candidate, out, outcome));
+    const bool good = find_trial(court, &candidate->judgement, &out->known, outcome) &&
+                      (candidate->judgement.verdict == BH_JUDGE_FAILED ||
+                       make_and_run(court, candidate, out, outcome));
+    if (!good) {
+        bhi_repeated_free(court->task, out);
+    }
+    return good;
+}
+
+void bhi_repeated_free(const struct bhi_task *task, struct bhi_repeated *repeated) {
+    bhi_recalled_free(task, &repeated->known);
+    bhi_launched_free(&repeated->launched);
 }

@@ -3,10 +3,11 @@
 #define BHI_JUDGE_CHECK_REPEAT_H
 
 #include "judge/check/candidate.h"
+#include "judge/check/expected.h"
 
 struct bhi_repeated {
-    const struct bhi_trial *trial; /* of the court */
-    struct bhi_launched launched;  /* of a candidate that has FAILED nothing; owned */
+    struct bhi_recalled known;    /* the trial; owned */
+    struct bhi_launched launched; /* of a candidate that has FAILED nothing; owned */
 };
 
 /* |candidate| has the judgement. Runs as it was judged, at most twice (bhi_trial.repeats), and keeps
@@ -14,5 +15,7 @@ struct bhi_repeated {
  * what was judged, or the trial is not the court's; then nothing is owned. */
 bool bhi_candidate_repeat(struct bhi_court *court, const struct bhi_candidate *candidate,
                           struct bhi_repeated *out, struct bhi_judge_outcome *outcome);
+/* Takes {0}, too. */
+void bhi_repeated_free(const struct bhi_task *task, struct bhi_repeated *repeated);
 
 #endif

@@ -83,9 +83,9 @@ static bool is_input(const struct bhi_setup *setup, uint32_t index) {
     return array_of(setup, index)->role == BHI_TASK_IN;
 }
 
-/* What the array holds before the run; NULL: noise. */
-static const void *held_by(const struct bhi_setup *setup, uint32_t index) {
-    return index < setup->task->array_count ? setup->trial->arrays[index].before : NULL;
+/* Has the array content before the run? Otherwise it is noise. */
+static bool has_content(const struct bhi_setup *setup, uint32_t index) {
+    return array_of(setup, index)->role < BHI_TASK_OUT;
 }
 
 uint64_t bhi_court_push_seed(const struct bhi_court *court, const struct bhi_trial *trial) {
@@ -329,7 +329,7 @@ static uint64_t buffer_size(const struct bhi_setup *setup, uint32_t index) {
 /* Of random bits half are numbers near 0, which would change no result. */
 static void fill_tail(bh_dtype dtype, struct bhi_filler_place place, void *out, uint64_t size) {
     static const struct bhi_filler unused = {.kind = BHI_FILLER_BITS};
-    (void)bhi_arrange(BHI_ARRANGE_HUGE, &unused, place, dtype, size / bhi_dtype_size(dtype), out);
+    bhi_arrange(BHI_ARRANGE_HUGE, &unused, place, dtype, size / bhi_dtype_size(dtype), out);
 }
 
 /* Fills all of the buffer of array |index| but what the array holds before the run. */
@@ -351,7 +351,7 @@ static void fill_around(const struct bhi_court *court, struct bhi_setup *setup, 
 static bool make_buffer(const struct bhi_court *court, bh_stream *near,
                         const struct bhi_inputs *inputs, struct bhi_setup *setup, uint32_t index,
                         struct bhi_judge_outcome *outcome) {
-    const void *const held = held_by(setup, index);
+    const bool held = has_content(setup, index);
     const uint64_t size = buffer_size(setup, index);
     void *content;
     bh_stream *maker = inputs && held ? court->source : near;
@@ -373,7 +373,8 @@ static bool make_buffer(const struct bhi_court *court, bh_stream *near,
     setup->offsets[index] = setup->margins && !is_input(setup, index) ? BHI_MARGIN : 0;
     fill_around(court, setup, index, size, content);
     if (held) {
-        memcpy((uint8_t *)content + setup->offsets[index], held, setup->forms[index].bytes);
+        const struct bhi_trial_array *array = &setup->trial->arrays[index];
+        bhi_trial_write(array, array->count, (uint8_t *)content + setup->offsets[index]);
     }
     return bhi_content_commit(setup->buffers[index], size, content, outcome);
 }
@@ -485,12 +486,12 @@ bool bhi_launched_sort(const struct bhi_task *task, const struct bhi_trial *tria
             task->arrays[i].tolerance.by != BHI_BY_MULTISET) {
             continue;
         }
-        if (!(out->sorted[i] = malloc(array->form.bytes)) ||
-            (memcpy(out->sorted[i], out->outputs[i], array->form.bytes),
-             !bhi_sort_multiset(array->form.dtype, array->count, out->sorted[i]))) {
+        if (!(out->sorted[i] = malloc(array->form.bytes))) {
             bhi_launched_free(out);
             return bhi_judge_outcome_memory(outcome);
         }
+        memcpy(out->sorted[i], out->outputs[i], array->form.bytes);
+        bhi_sort_multiset(array->form.dtype, array->count, out->sorted[i]);
     }
     return true;
 }
@@ -514,16 +515,21 @@ void bhi_setup_free(struct bhi_setup *setup) {
     free(setup);
 }
 
-bool bhi_launched_same(const struct bhi_task *task, const struct bhi_trial *trial,
-                       const struct bhi_launched *a, const struct bhi_launched *b) {
+uint64_t bhi_launched_digest(const struct bhi_task *task, const struct bhi_trial *trial,
+                             const struct bhi_launched *launched) {
+    static const uint64_t odd = 0x9E3779B97F4A7C15u;
+    uint64_t digest = 0;
     for (uint32_t i = 0; i < task->array_count; i++) {
-        if (task->arrays[i].role != BHI_TASK_IN &&
-            memcmp(bhi_launched_compared(a, i), bhi_launched_compared(b, i),
-                   trial->arrays[i].form.bytes) != 0) {
-            return false;
+        const uint8_t *const bytes = bhi_launched_compared(launched, i);
+        const uint64_t size = bytes ? trial->arrays[i].form.bytes : 0;
+        for (uint64_t k = 0; k < size; k += sizeof digest) {
+            uint64_t word = 0;
+            memcpy(&word, bytes + k, size - k < sizeof word ? size - k : sizeof word);
+            digest = (digest ^ word) * odd;
+            digest ^= digest >> 29;
         }
     }
-    return true;
+    return digest;
 }
 
 void bhi_launched_free(struct bhi_launched *launched) {

@@ -98,9 +98,10 @@ bool bhi_launched_sort(const struct bhi_task *task, const struct bhi_trial *tria
                        struct bhi_launched *out, struct bhi_judge_outcome *outcome);
 /* What is compared of output |index|. */
 void *bhi_launched_compared(const struct bhi_launched *launched, uint32_t index);
-/* Have both left the same bytes in each output, in any order where that is enough? */
-bool bhi_launched_same(const struct bhi_task *task, const struct bhi_trial *trial,
-                       const struct bhi_launched *a, const struct bhi_launched *b);
+/* Of the outputs, in any order where that is enough: two runs that leave different bytes have, nearly
+ * always, different ones. */
+uint64_t bhi_launched_digest(const struct bhi_task *task, const struct bhi_trial *trial,
+                             const struct bhi_launched *launched);
 void bhi_launched_free(struct bhi_launched *launched);
 
 #endif

@@ -32,8 +32,28 @@ static bool read_file(const struct bhi_task_file *named, const struct bhi_array 
            bhi_refuse(complaint, "%.400s: %.200s: %.500s", named->field, named->path, inner.text);
 }
 
-static bool make_array(const struct bhi_task *task, struct bhi_trial *trial, uint32_t number,
-                       uint32_t index, struct bhi_complaint *complaint) {
+void bhi_trial_write(const struct bhi_trial_array *array, uint64_t count, void *out) {
+    if (array->before) {
+        memcpy(out, array->before, count * bhi_dtype_size(array->form.dtype));
+    } else {
+        bhi_arrange(array->fill.arrangement, &array->fill.filler, array->place, array->form.dtype,
+                    count, out);
+    }
+}
+
+/* All sizes have the same content: |form| is that of the file, or it is refused. */
+static bool take_file(const struct bhi_task_array *array, void **file, struct bhi_trial_array *out,
+                      struct bhi_complaint *complaint) {
+    if (!*file && !(*file = malloc(out->form.bytes))) {
+        return bhi_refuse_memory(complaint);
+    }
+    out->before = *file;
+    out->lent = true;
+    return read_file(&array->file, &out->form, *file, complaint);
+}
+
+static bool make_array(const struct bhi_task *task, struct bhi_trials *trials,
+                       struct bhi_trial *trial, uint32_t index, struct bhi_complaint *complaint) {
     const struct bhi_task_array *array = &task->arrays[index];
     struct bhi_trial_array *out = &trial->arrays[index];
     if (!bhi_task_shape(task, trial->size, array, &out->form, complaint)) {
@@ -41,9 +61,6 @@ static bool make_array(const struct bhi_task *task, struct bhi_trial *trial, uin
     }
     out->count = out->form.bytes / bhi_dtype_size(array->dtype);
     trial->bytes += out->form.bytes;
-    if (array->role != BHI_TASK_OUT && !(out->before = malloc(out->form.bytes))) {
-        return bhi_refuse_memory(complaint);
-    }
     if (array->expected.path) {
         out->expected = malloc(out->form.bytes);
         if (!out->expected) {
@@ -57,19 +74,28 @@ static bool make_array(const struct bhi_task *task, struct bhi_trial *trial, uin
         return true;
     }
     if (array->filler.kind == BHI_FILLER_FILE) {
-        return read_file(&array->file, &out->form, out->before, complaint);
+        return take_file(array, &trials->files[index], out, complaint);
     }
-    const struct bhi_filler_place place = {.seed = trial->seed, .trial = number, .array = index};
-    struct bhi_task_fill fill = {.filler = array->filler, .ends = array->ends};
+    /* By size: arrays of one seed are the same, however many seeds there are. */
+    out->place = (struct bhi_filler_place){
+        .seed = trial->seed, .trial = (uint32_t)trial->size, .array = index};
+    out->fill = (struct bhi_task_fill){.filler = array->filler, .ends = array->ends};
     if (trial->fill && trial->fill <= array->fill_count) {
-        fill = array->fills[trial->fill - 1];
+        out->fill = array->fills[trial->fill - 1];
     }
-    if (!bhi_task_end_filler(task, trial->size, &fill.ends, &fill.filler, complaint)) {
+    if (!bhi_task_end_filler(task, trial->size, &out->fill.ends, &out->fill.filler, complaint)) {
         return false;
     }
-    return bhi_arrange(fill.arrangement, &fill.filler, place, array->dtype, out->count,
-                       out->before) ||
-           bhi_refuse_memory(complaint);
+    if (trials->kept + out->form.bytes <= BHI_TRIALS_LEAST) {
+        void *content = malloc(out->form.bytes);
+        if (!content) {
+            return bhi_refuse_memory(complaint);
+        }
+        bhi_trial_write(out, out->count, content);
+        out->before = content;
+        trials->kept += out->form.bytes;
+    }
+    return true;
 }
 
 static int compare_trials(const void *a, const void *b) {
@@ -153,8 +179,7 @@ static bool append(const struct bhi_task *task, const uint64_t *hidden_seeds,
     bool good = trial.arrays || bhi_refuse_memory(complaint);
     out->list[out->count] = trial;
     for (uint32_t k = 0; k < task->array_count && good; k++) {
-        /* By size: arrays of one seed are the same, however many seeds there are. */
-        good = make_array(task, &out->list[out->count], (uint32_t)trial.size, k, complaint);
+        good = make_array(task, out, &out->list[out->count], k, complaint);
     }
     out->count++;
     return good;
@@ -203,38 +228,35 @@ bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, 
     return true;
 }
 
-static bool make_anew(const struct bhi_task *task, size_t size, struct bhi_filler_place place,
+static void make_anew(const struct bhi_task *task, size_t size, struct bhi_filler_place place,
                       const struct bhi_trial_array *of, void *room, struct bhi_trial_array *out) {
     const struct bhi_task_array *array = &task->arrays[place.array];
-    *out = (struct bhi_trial_array){.form = of->form, .count = of->count, .lent = room};
-    if (array->role == BHI_TASK_OUT) {
-        return true;
-    }
-    if (!(out->before = room ? room : malloc(of->form.bytes))) {
-        return false;
-    }
+    *out = (struct bhi_trial_array){.form = of->form,
+                                    .count = of->count,
+                                    .fill = {.filler = array->filler},
+                                    .place = place,
+                                    .lent = true};
     if (array->filler.kind == BHI_FILLER_FILE) {
-        memcpy(out->before, of->before, of->form.bytes);
+        out->before = of->before;
     } else {
-        struct bhi_filler filler = array->filler;
         struct bhi_complaint unused; /* |of| was made with the same ends */
-        (void)bhi_task_end_filler(task, size, &array->ends, &filler, &unused);
-        bhi_filler_fill(&filler, place, array->dtype, of->count, out->before);
+        (void)bhi_task_end_filler(task, size, &array->ends, &out->fill.filler, &unused);
     }
-    return true;
+    if (room) {
+        bhi_trial_write(out, out->count, room);
+        out->before = room;
+    }
 }
 
 bool bhi_trial_anew(const struct bhi_task *task, const struct bhi_trial *of, uint64_t seed,
                     void *const rooms[], struct bhi_trial *out) {
     *out = *of;
     out->timed = true;
+    out->forgotten = false;
     out->arrays = calloc(task->array_count, sizeof *out->arrays);
     for (uint32_t i = 0; out->arrays && i < task->array_count; i++) {
         const struct bhi_filler_place place = {.seed = seed, .array = i};
-        if (!make_anew(task, of->size, place, &of->arrays[i], rooms ? rooms[i] : NULL,
-                       &out->arrays[i])) {
-            bhi_trial_free(task, out);
-        }
+        make_anew(task, of->size, place, &of->arrays[i], rooms ? rooms[i] : NULL, &out->arrays[i]);
     }
     return out->arrays;
 }
@@ -251,6 +273,9 @@ void bhi_trial_free(const struct bhi_task *task, struct bhi_trial *trial) {
 void bhi_trials_free(const struct bhi_task *task, struct bhi_trials *trials) {
     for (size_t i = 0; i < trials->count; i++) {
         bhi_trial_free(task, &trials->list[i]);
+    }
+    for (size_t k = 0; k < BHI_TASK_ARRAYS; k++) {
+        free(trials->files[k]);
     }
     free(trials->list);
     *trials = (struct bhi_trials){0};

@@ -4,6 +4,7 @@
 #define BHI_JUDGE_CHECK_TRIAL_H
 
 #include <bulkhead/judge_case.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "formats/array.h"
@@ -13,10 +14,13 @@
 struct bhi_trial_array {
     struct bhi_array form;
     uint64_t count; /* elements */
-    void *before;   /* of IN and INOUT: the content at the beginning; owned, unless |lent| */
+    /* Of IN and INOUT: how the content at the beginning is made (bhi_trial_write). */
+    struct bhi_task_fill fill;
+    struct bhi_filler_place place;
+    void *before; /* that content, if it is kept; owned, unless |lent| */
     bool lent;
     void *expected; /* of INOUT and OUT; where any order is right, sorted; owned; NULL: not known
-                       yet */
+                       yet, or forgotten (expected.h) */
 };
 
 struct bhi_trial {
@@ -27,15 +31,23 @@ struct bhi_trial {
     bool repeats;   /* kernels run it twice, to see whether they are deterministic */
     bool timed;     /* made for a timed run: inputs of a seed that nobody knows, not of |seed| */
     uint64_t bytes; /* of all arrays */
+    bool forgotten; /* what is expected, of which this is left: */
+    uint8_t hash[BHI_CONTENT_HASH];
     struct bhi_trial_array *arrays; /* owned; by the task's index */
 };
+
+/* So many bytes of inputs are kept, and so many of what is expected. More than that is made again
+ * whenever it is needed, so that memory is bounded. */
+enum { BHI_TRIALS_LEAST = 4 << 20 };
 
 struct bhi_trials {
     struct bhi_trial *list; /* owned; those with the fewest bytes first */
     size_t count;
+    uint64_t kept;                /* bytes of inputs, without those of files */
+    void *files[BHI_TASK_ARRAYS]; /* the content of inputs that are files; owned */
 };
 
-/* Makes the trials of a task: each size with each seed. Generates inputs and reads files.
+/* Makes the trials of a task: each size with each seed. Reads files.
  * |hidden_seeds| are those that the task does not have. */
 bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, size_t hidden_count,
                      struct bhi_trials *out, struct bhi_complaint *complaint);
@@ -53,9 +65,13 @@ enum { BHI_LENIENCE = 1000 };
 bool bhi_trial_is_lenient(const struct bhi_task *task, const struct bhi_trial *trial);
 /* Ends a trial: the list is shorter then. */
 void bhi_trials_drop(const struct bhi_task *task, struct bhi_trials *trials, size_t index);
+/* Writes the first |count| elements of what the array, an input, holds at the beginning. Of one that is
+ * arranged, |count| is all of them. */
+void bhi_trial_write(const struct bhi_trial_array *array, uint64_t count, void *out);
 /* Makes a trial of the size of |of| whose generated inputs are those of |seed|; those of a file are
- * the same. Nothing is expected of it yet. |rooms|: by the task's index, memory that the caller lends
- * for what an array holds; NULL: the trial's own. Returns false if memory ran out. */
+ * the same, and borrowed. Nothing is expected of it yet. |rooms|: by the task's index, memory that the
+ * caller lends, where what an array holds is written; NULL: it is not kept. Returns false if memory ran
+ * out. */
 bool bhi_trial_anew(const struct bhi_task *task, const struct bhi_trial *of, uint64_t seed,
                     void *const rooms[], struct bhi_trial *out);
 void bhi_trial_free(const struct bhi_task *task, struct bhi_trial *trial);
@@ -93,6 +109,8 @@ struct bhi_court {
     uint32_t slowdown;     /* how many times as long as others those may take; 0: the same */
     uint64_t noise_seed;   /* of what outputs hold before a run; nobody else knows it */
     _Atomic uint64_t runs; /* so far; each run has other noise */
+    pthread_mutex_t recalling;   /* guards |again| */
+    struct bhi_reference *again; /* computes what was forgotten (expected.h); owned; NULL: none */
 };
 
 #endif

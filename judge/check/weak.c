@@ -6,18 +6,23 @@
 
 #include "base/format.h"
 #include "formats/dtype.h"
+#include "judge/check/expected.h"
 #include "judge/data/whole.h"
 
 enum { SAMPLE = 4096 }; /* elements that are compared first: most tricks end there */
 
 /* A trick with one output. */
 struct attempt {
+    struct bhi_court *court;
     const struct bhi_task *task;
     const struct bhi_trials *trials;
     enum bhi_trick trick;
     uint32_t output, input;
-    void *room;   /* for the largest output; owned */
-    void *sorted; /* likewise */
+    double constant; /* of BHI_TRICK_CONSTANT, at a size */
+    void *room;      /* for the largest output; owned */
+    void *sorted;    /* likewise */
+    struct bhi_judge_outcome *outcome;
+    bool failed; /* the machine has: |outcome| says why */
 };
 
 /* How it ends at one size. */
@@ -29,36 +34,36 @@ static bool is_right(const struct bhi_task_array *array, uint64_t count, const v
     struct bhi_difference difference;
     if (array->tolerance.by == BHI_BY_MULTISET) {
         memcpy(room, got, count * bhi_dtype_size(array->dtype));
-        if (!bhi_sort_multiset(array->dtype, count, room)) {
-            return false;
-        }
+        bhi_sort_multiset(array->dtype, count, room);
         got = room;
     }
-    if (array->tolerance.by != BHI_BY_ELEMENTS) {
-        bhi_compare_whole(array->dtype, count, expected, got, &array->tolerance, &difference);
-        return !difference.wrong;
-    }
-    bhi_compare(array->dtype, count < SAMPLE ? count : SAMPLE, expected, got, &array->tolerance,
-                &difference);
-    if (!difference.wrong && count > SAMPLE) {
-        bhi_compare(array->dtype, count, expected, got, &array->tolerance, &difference);
-    }
+    bhi_compare_whole(array->dtype, count, expected, got, &array->tolerance, &difference);
     return !difference.wrong;
 }
 
 /* -- what is stored -------------------------------------------------------------------------- */
 
+static bool recall(struct attempt *attempt, const struct bhi_trial *trial,
+                   struct bhi_recalled *out) {
+    attempt->failed = !bhi_expected_recall(attempt->court, trial, out, attempt->outcome);
+    return !attempt->failed;
+}
+
 /* Halfway from the least to the greatest of what is expected at a size. Returns false if there are not two
  * numbers. */
-static bool find_constant(const struct attempt *attempt, size_t size, double *out) {
+static bool find_constant(struct attempt *attempt, size_t size, double *out) {
     const bh_dtype dtype = attempt->task->arrays[attempt->output].dtype;
     const uint32_t width = bhi_dtype_size(dtype);
     double least = INFINITY, greatest = -INFINITY;
     uint64_t count = 0;
-    for (size_t i = 0; i < attempt->trials->count; i++) {
-        const struct bhi_trial_array *array = &attempt->trials->list[i].arrays[attempt->output];
-        const bool counts = attempt->trials->list[i].size == size && !attempt->trials->list[i].fill;
-        for (uint64_t k = 0; k < array->count && counts; k++) {
+    for (size_t i = 0; i < attempt->trials->count && !attempt->failed; i++) {
+        const struct bhi_trial *trial = &attempt->trials->list[i];
+        struct bhi_recalled known;
+        if (trial->size != size || trial->fill || !recall(attempt, trial, &known)) {
+            continue;
+        }
+        const struct bhi_trial_array *array = &known.trial.arrays[attempt->output];
+        for (uint64_t k = 0; k < array->count; k++) {
             uint64_t bits = 0;
             memcpy(&bits, (const uint8_t *)array->expected + k * width, width);
             const double value = bhi_element_value(dtype, bits);
@@ -68,84 +73,92 @@ static bool find_constant(const struct attempt *attempt, size_t size, double *ou
                 count++;
             }
         }
+        bhi_recalled_free(attempt->task, &known);
     }
     *out = least + (greatest - least) / 2;
     return count > 1 && isfinite(*out);
 }
 
-/* What the trick stores in the trial; |first| is the size's first. NULL: there is nothing. */
+/* Gives the first |count| elements of what the trick stores in the trial; |first| is the size's first.
+ * NULL: there is nothing. */
 static const void *stored(const struct attempt *attempt, const struct bhi_trial *trial,
-                          const struct bhi_trial *first) {
+                          const struct bhi_trial *first, uint64_t count) {
     const struct bhi_trial_array *in = &trial->arrays[attempt->input],
                                  *out = &trial->arrays[attempt->output];
+    const struct bhi_filler filler = {
+        .kind = BHI_FILLER_UNIFORM, .low = attempt->constant, .high = attempt->constant};
     switch (attempt->trick) {
     case BHI_TRICK_ZEROS:
+        return memset(attempt->room, 0, count * bhi_dtype_size(out->form.dtype));
     case BHI_TRICK_CONSTANT:
+        bhi_filler_fill(&filler, (struct bhi_filler_place){.seed = 0}, out->form.dtype, count,
+                        attempt->room);
         return attempt->room;
     case BHI_TRICK_INPUT:
-        return in->count == out->count ? in->before : NULL;
+        if (in->count != out->count) {
+            return NULL;
+        }
+        bhi_trial_write(in, count, attempt->room);
+        return attempt->room;
     case BHI_TRICK_SEED:
         break;
     }
     return first->arrays[attempt->output].expected;
 }
 
-/* Makes what is stored at each seed. Returns false if there is nothing. */
-static bool fill(const struct attempt *attempt, size_t size, uint64_t count) {
-    const bh_dtype dtype = attempt->task->arrays[attempt->output].dtype;
-    struct bhi_filler filler = {.kind = BHI_FILLER_UNIFORM};
-    const struct bhi_filler_place place = {.seed = 0};
-    if (attempt->trick == BHI_TRICK_ZEROS) {
-        memset(attempt->room, 0, count * bhi_dtype_size(dtype));
-        return true;
-    }
-    if (attempt->trick != BHI_TRICK_CONSTANT) {
-        return true;
-    }
-    if (!find_constant(attempt, size, &filler.low)) {
-        return false;
-    }
-    filler.high = filler.low;
-    bhi_filler_fill(&filler, place, dtype, count, attempt->room);
-    return true;
-}
-
 /* -- whether it passes ----------------------------------------------------------------------- */
 
-static enum result try_size(const struct attempt *attempt, size_t size) {
+/* Most tricks end with the sample. */
+static enum result try_trial(const struct attempt *attempt, const struct bhi_trial *trial,
+                             const struct bhi_trial *first) {
     const struct bhi_task_array *array = &attempt->task->arrays[attempt->output];
-    const struct bhi_trial *first = NULL;
-    bool is_exact = true;
-    size_t others = 0;
-    for (size_t i = 0; i < attempt->trials->count; i++) {
+    const struct bhi_trial_array *in = &trial->arrays[attempt->output];
+    const bool samples = array->tolerance.by == BHI_BY_ELEMENTS && in->count > SAMPLE;
+    const void *got = NULL;
+    for (int i = samples ? 0 : 1; i < 2; i++) {
+        const uint64_t count = i ? in->count : SAMPLE;
+        got = stored(attempt, trial, first, count);
+        if (!got || !is_right(array, count, in->expected, got, attempt->sorted)) {
+            return FAILS;
+        }
+    }
+    return memcmp(in->expected, got, in->form.bytes) != 0 ? PASSES : IS_EXACT;
+}
+
+static enum result try_size(struct attempt *attempt, size_t size) {
+    struct bhi_recalled first = {.made = false}, known;
+    enum result result = IS_EXACT;
+    size_t tried = 0;
+    if (attempt->trick == BHI_TRICK_CONSTANT && !find_constant(attempt, size, &attempt->constant)) {
+        return SAYS_NOTHING;
+    }
+    for (size_t i = 0; i < attempt->trials->count && result != FAILS; i++) {
         const struct bhi_trial *trial = &attempt->trials->list[i];
-        const struct bhi_trial_array *in = &trial->arrays[attempt->output];
         if (trial->size != size || trial->fill) {
             continue;
         }
-        if (!first && !fill(attempt, size, in->count)) {
-            return SAYS_NOTHING;
+        if (!recall(attempt, trial, tried ? &known : &first)) {
+            result = FAILS;
+            break;
         }
-        others += !!first;
-        first = first ? first : trial;
-        const void *got = stored(attempt, trial, first);
-        if (!got || !is_right(array, in->count, in->expected, got, attempt->sorted)) {
-            return FAILS;
+        const enum result one =
+            try_trial(attempt, tried ? &known.trial : &first.trial, &first.trial);
+        result = one < result ? one : result;
+        if (tried++) {
+            bhi_recalled_free(attempt->task, &known);
         }
-        is_exact = is_exact && !memcmp(in->expected, got, in->form.bytes);
     }
-    return attempt->trick == BHI_TRICK_SEED && !others ? SAYS_NOTHING
-           : is_exact                                  ? IS_EXACT
-                                                       : PASSES;
+    bhi_recalled_free(attempt->task, &first);
+    return attempt->trick == BHI_TRICK_SEED && tried < 2 && result != FAILS ? SAYS_NOTHING : result;
 }
 
 /* Returns whether the trick passes at some size although it stores something else than the reference does,
  * or at all sizes. But a kernel that copies an input has computed what a copy is to be. */
-static bool try_sizes(const struct attempt *attempt, struct bhi_weakness *out) {
+static bool try_sizes(struct attempt *attempt, struct bhi_weakness *out) {
     size_t failed = 0, passed = 0, exact = 0;
     *out = (struct bhi_weakness){
         .trick = attempt->trick, .output = attempt->output, .input = attempt->input};
-    for (size_t size = attempt->task->size_count; size-- > 0;) {
+    for (size_t size = attempt->task->size_count; size-- > 0 && !attempt->failed;) {
         const enum result result = try_size(attempt, size);
         failed += result == FAILS;
         passed += result >= PASSES;
@@ -181,7 +194,7 @@ static bool try_output(struct attempt *attempt, struct bhi_weakness *out) {
         for (uint32_t input = 0; input < attempt->task->array_count; input++) {
             attempt->trick = (enum bhi_trick)trick;
             attempt->input = input;
-            if (applies(attempt) && try_sizes(attempt, out)) {
+            if (!attempt->failed && applies(attempt) && try_sizes(attempt, out)) {
                 return true;
             }
         }
@@ -189,9 +202,11 @@ static bool try_output(struct attempt *attempt, struct bhi_weakness *out) {
     return false;
 }
 
-bool bhi_weaknesses_find(const struct bhi_task *task, const struct bhi_trials *trials,
-                         struct bhi_weakness out[BHI_TASK_ARRAYS], size_t *out_count) {
-    struct attempt attempt = {.task = task, .trials = trials};
+bool bhi_weaknesses_find(struct bhi_court *court, struct bhi_weakness out[BHI_TASK_ARRAYS],
+                         size_t *out_count, struct bhi_judge_outcome *outcome) {
+    const struct bhi_task *task = court->task;
+    const struct bhi_trials *trials = &court->trials;
+    struct attempt attempt = {.court = court, .task = task, .trials = trials, .outcome = outcome};
     uint64_t capacity = 0;
     *out_count = 0;
     if (bhi_task_is_storable(task)) {
@@ -205,8 +220,9 @@ bool bhi_weaknesses_find(const struct bhi_task *task, const struct bhi_trials *t
     }
     attempt.room = malloc(capacity);
     attempt.sorted = malloc(capacity);
-    const bool good = attempt.room && attempt.sorted;
-    for (uint32_t i = 0; i < task->array_count && good; i++) {
+    attempt.failed =
+        !(attempt.room && attempt.sorted) && !bhi_judge_outcome_memory(attempt.outcome);
+    for (uint32_t i = 0; i < task->array_count && !attempt.failed; i++) {
         attempt.output = i;
         /* What the program's check would say of a trick nobody asks. */
         if (task->arrays[i].role != BHI_TASK_IN && task->arrays[i].tolerance.by != BHI_BY_CHECK &&
@@ -216,7 +232,7 @@ bool bhi_weaknesses_find(const struct bhi_task *task, const struct bhi_trials *t
     }
     free(attempt.room);
     free(attempt.sorted);
-    return good;
+    return !attempt.failed;
 }
 
 const char *bhi_weakness_text(const struct bhi_task *task, const struct bhi_weakness *weakness,

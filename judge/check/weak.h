@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "judge/check/outcome.h"
 #include "judge/check/trial.h"
 
 /* What a kernel could store in place of a result. */
@@ -26,10 +27,10 @@ struct bhi_weakness {
 
 /* Finds them by what the reference has computed: of each output the first trick that passes. Where the
  * trick gives the very bytes at some sizes only, as a softmax of one element is always 1, that is no
- * weakness. None of a task whose inputs never vary, which is said already (bhi_task_is_storable). Returns
- * false if memory ran out. */
-bool bhi_weaknesses_find(const struct bhi_task *task, const struct bhi_trials *trials,
-                         struct bhi_weakness out[BHI_TASK_ARRAYS], size_t *out_count);
+ * weakness. None of a task whose inputs never vary, which is said already (bhi_task_is_storable). May run
+ * the reference again (expected.h), and blocks then. Returns false if that fails, or memory ran out. */
+bool bhi_weaknesses_find(struct bhi_court *court, struct bhi_weakness out[BHI_TASK_ARRAYS],
+                         size_t *out_count, struct bhi_judge_outcome *outcome);
 
 /* Says it in one line. Returns |out|. */
 enum { BHI_WEAKNESS_TEXT = 512 };

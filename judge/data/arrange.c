@@ -145,7 +145,7 @@ static void permute(struct bhi_filler_place place, bh_dtype dtype, uint64_t coun
 
 /* -- all ------------------------------------------------------------------------------------- */
 
-bool bhi_arrange(enum bhi_arrangement arrangement, const struct bhi_filler *filler,
+void bhi_arrange(enum bhi_arrangement arrangement, const struct bhi_filler *filler,
                  struct bhi_filler_place place, bh_dtype dtype, uint64_t count, void *out) {
     uint64_t numbers[MOST];
     uint32_t of = MOST;
@@ -154,11 +154,13 @@ bool bhi_arrange(enum bhi_arrangement arrangement, const struct bhi_filler *fill
     case BHI_ARRANGE_SORTED:
     case BHI_ARRANGE_REVERSED:
         bhi_filler_fill(filler, place, dtype, count, out);
-        return arrangement == BHI_ARRANGE_NONE ||
-               bhi_sort(dtype, arrangement == BHI_ARRANGE_REVERSED, count, out);
+        if (arrangement != BHI_ARRANGE_NONE) {
+            bhi_sort(dtype, arrangement == BHI_ARRANGE_REVERSED, count, out);
+        }
+        return;
     case BHI_ARRANGE_PERMUTATION:
         permute(place, dtype, count, out);
-        return true;
+        return;
     case BHI_ARRANGE_EQUAL:
     case BHI_ARRANGE_TIES:
         of = arrangement == BHI_ARRANGE_EQUAL ? 1 : 4;
@@ -176,5 +178,4 @@ bool bhi_arrange(enum bhi_arrangement arrangement, const struct bhi_filler *fill
         (is_float(dtype) ? list_floats : list_integers)(arrangement, dtype, numbers);
     }
     choose(numbers, of, place, bhi_dtype_size(dtype), count, out);
-    return true;
 }

@@ -26,9 +26,8 @@ enum bhi_arrangement {
 /* Their names; that of NONE is NULL. */
 extern const char *const bhi_arrangement_names[BHI_ARRANGEMENTS];
 
-/* Fills |count| elements of |dtype|, as bhi_filler_fill does. Not for BHI_FILLER_FILE. Returns false if
- * memory ran out. */
-bool bhi_arrange(enum bhi_arrangement arrangement, const struct bhi_filler *filler,
+/* Fills |count| elements of |dtype|, as bhi_filler_fill does. Not for BHI_FILLER_FILE. */
+void bhi_arrange(enum bhi_arrangement arrangement, const struct bhi_filler *filler,
                  struct bhi_filler_place place, bh_dtype dtype, uint64_t count, void *out);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* In ascending order, -0 before 0, NaNs at the ends; or |reversed|. Returns false if memory ran out. */
-bool bhi_sort(bh_dtype dtype, bool reversed, uint64_t count, void *elements);
+/* In ascending order, -0 before 0, NaNs at the ends; or |reversed|. Needs no memory. */
+void bhi_sort(bh_dtype dtype, bool reversed, uint64_t count, void *elements);
 
 #endif

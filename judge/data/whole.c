@@ -21,7 +21,7 @@ static void tell(bh_dtype dtype, uint64_t expected, uint64_t got, struct bhi_dif
 
 /* -- in any order ---------------------------------------------------------------------------- */
 
-bool bhi_sort_multiset(bh_dtype dtype, uint64_t count, void *elements) {
+void bhi_sort_multiset(bh_dtype dtype, uint64_t count, void *elements) {
     const uint32_t size = bhi_dtype_size(dtype);
     const uint64_t all = UINT64_MAX >> (64 - 8 * size),
                    nan = all >> 1; /* the greatest of its sign */
@@ -30,7 +30,7 @@ bool bhi_sort_multiset(bh_dtype dtype, uint64_t count, void *elements) {
             memcpy((uint8_t *)elements + i * size, &nan, size);
         }
     }
-    return bhi_sort(dtype, false, count, elements);
+    bhi_sort(dtype, false, count, elements);
 }
 
 /* Is the first one sorted ahead of the second? They are no partners. */

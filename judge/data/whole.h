@@ -4,9 +4,8 @@
 
 #include "judge/data/compare.h"
 
-/* Sorts elements for a comparison in any order: -0 before 0, NaNs last and alike. Returns false if memory
- * ran out. */
-bool bhi_sort_multiset(bh_dtype dtype, uint64_t count, void *elements);
+/* Sorts elements for a comparison in any order: -0 before 0, NaNs last and alike. */
+void bhi_sort_multiset(bh_dtype dtype, uint64_t count, void *elements);
 
 /* Compares as the tolerance says. By multiset, both are sorted (bhi_sort_multiset): |wrong| counts the elements
  * that have no partner, |got| and |expected| are the least ones on either side, and |index| is that of the

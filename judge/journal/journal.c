@@ -451,6 +451,9 @@ static bool identify(const struct bhi_court *court, char out[HASH_TEXT + 1]) {
     for (size_t i = 0; i < court->trials.count; i++) {
         const struct bhi_trial *trial = &court->trials.list[i];
         bhi_content_hash_add(hash, &trial->seed, sizeof trial->seed);
+        if (trial->forgotten) {
+            bhi_content_hash_add(hash, trial->hash, sizeof trial->hash);
+        }
         for (size_t k = 0; k < court->task->array_count; k++) {
             const struct bhi_trial_array *array = &trial->arrays[k];
             if (array->before) {

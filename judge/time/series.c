@@ -8,7 +8,8 @@
 #include "judge/time/round.h"
 
 enum {
-    BATCH = 32,    /* runs in a batch, at most */
+    BATCH = 32, /* runs in a batch, at most */
+    BATCH_LEAST = 2,
     BUFFERS = 128, /* of one contender in a batch, at most: each is a file descriptor */
     CHECKED = 4,   /* one of so many single runs is checked */
     GROUPS = 8,    /* at least, if there are as many rounds */
@@ -16,14 +17,17 @@ enum {
     SETTLE = 8,    /* rounds of fresh workers that do not count */
 };
 
-static const uint64_t batch_bytes = UINT64_C(128) << 20; /* of one contender's buffers */
+/* Of one contender's buffers, in the host's memory or a device's. */
+static const uint64_t host_bytes = UINT64_C(32) << 20, device_bytes = UINT64_C(128) << 20;
 
-static size_t batch_of(const struct bhi_task *task, const struct bhi_trial *trial) {
-    const uint64_t by_memory = batch_bytes / (trial->bytes + 1);
+static size_t batch_of(const struct bhi_race *race) {
+    const struct bhi_task *task = race->court->task;
+    const uint64_t bytes = race->keeps ? host_bytes : device_bytes;
+    const uint64_t by_memory = bytes / (race->trial->bytes + 1);
     uint64_t count = BUFFERS / task->array_count;
     count = count < BATCH ? count : BATCH;
     count = count < by_memory ? count : by_memory;
-    return count > 2 ? count : 2;
+    return count > BATCH_LEAST ? count : BATCH_LEAST;
 }
 
 static size_t groups_of(size_t count) {
@@ -32,9 +36,13 @@ static size_t groups_of(size_t count) {
     return groups < BHI_RATIO_GROUPS_MOST ? groups : BHI_RATIO_GROUPS_MOST;
 }
 
-/* Takes rounds that do not count, or, with |rehearse| false, those that do. */
+/* Takes rounds that do not count, or, with |rehearse| false, those that do. Where arrays are large, what
+ * the former read is made again rather than kept. */
 static void rehearse(struct bhi_series *series, bool rehearse) {
     series->race.rehearsal = rehearse ? &series->rehearsal : NULL;
+    if (!rehearse && series->batch == BATCH_LEAST) {
+        bhi_material_free(&series->rehearsal);
+    }
 }
 
 /* The reference's worker, which runs nothing else, says whether the device has a clock. */
@@ -58,7 +66,7 @@ bool bhi_series_begin(const struct bhi_race *race, size_t count, struct bhi_judg
     *out = (struct bhi_series){.race = *race,
                                .count = count,
                                .groups = groups_of(count),
-                               .batch = batch_of(race->court->task, race->trial),
+                               .batch = batch_of(race),
                                .outcome = outcome};
     for (int i = 0; i < BHI_RACER_BASE; i++) {
         if (!(out->times[i] = calloc(count, sizeof *out->times[i])) ||

@@ -250,8 +250,13 @@ TEST(files_are_of_the_type_and_shape_in_the_task) {
     bhi_task_free(&from);
 }
 
+/* A copy, until so many others have been asked for. */
 static const void *input(const struct bhi_trial *trial, uint32_t array) {
-    return trial->arrays[array].before;
+    static uint32_t copies[4][400], next;
+    uint32_t *const copy = copies[next++ % BHT_COUNT(copies)];
+    BHT_TRUE(trial->arrays[array].form.bytes <= sizeof copies[0]);
+    bhi_trial_write(&trial->arrays[array], trial->arrays[array].count, copy);
+    return copy;
 }
 
 /* What is generated depends on seed, size and array, and on nothing else; a timed run has inputs that
@@ -292,7 +297,7 @@ TEST(each_seed_has_inputs_of_its_own) {
     BHT_EQ(one.arrays[OUT].form.bytes, 1);
     for (uint32_t k = A; k <= C; k++) {
         BHT_EQ(one.arrays[k].count, 4);
-        BHT_TRUE(input(&one, k) != input(&trials.list[0], k));
+        BHT_EQ(one.arrays[k].before == trials.list[0].arrays[k].before, k == C);
         BHT_EQ(!memcmp(input(&one, k), input(&other, k), BYTES), k == C);
         BHT_EQ(!memcmp(input(&one, k), input(&trials.list[0], k), BYTES), k == C);
     }

@@ -9,7 +9,9 @@
 #include "../batch/faulty_memory.h"
 #include "../cli/scripted/script.h"
 #include "judge/check/candidate.h"
+#include "judge/check/expected.h"
 #include "judge/check/reference.h"
+#include "judge/check/weak.h"
 
 /* What a kernel writes is what it reads, plus SCRIPT_ADD: both outputs are X, over and over. */
 static const char text[] =
@@ -23,6 +25,13 @@ static const char of_expression[] =
     "\"in\": {\"X\": {\"dtype\": \"u8\", \"shape\": [\"n\"], \"fill\": \"bits\"}},\n"
     "\"out\": {\"Y\": {\"dtype\": \"u8\", \"shape\": [\"n\"]}},\n"
     "\"reference\": {\"eval\": \"X +\\n X\"}, \"fills\": []}";
+/* Of each seed 3.3 MB, 2.2 of them expected. */
+static const char of_large_arrays[] =
+    "{\"sizes\": [{\"n\": 1100000}], \"seeds\": [5, 6, 7], \"groups\": [1],\n"
+    "\"in\": {\"X\": {\"dtype\": \"u8\", \"shape\": [\"n\"], \"fill\": \"bits\"}},\n"
+    "\"inout\": {\"V\": {\"dtype\": \"u8\", \"shape\": [5], \"fill\": \"bits\"}},\n"
+    "\"out\": {\"Y\": {\"dtype\": \"u8\", \"shape\": [2, \"n\"]}},\n"
+    "\"reference\": {\"kernel\": \"r.comp\"}, \"fills\": []}";
 enum { ARRAYS = 3 };
 
 static struct bhi_task task;
@@ -207,6 +216,68 @@ TEST(what_the_library_refuses) {
     close_court();
 }
 
+/* -- bounded memory ------------------------------------------------------------------------------
+ */
+
+/* What the trials hold. */
+static uint64_t held(void) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < court.trials.count; i++) {
+        for (size_t k = 0; k < task.array_count; k++) {
+            const struct bhi_trial_array *array = &court.trials.list[i].arrays[k];
+            bytes +=
+                (array->before ? array->form.bytes : 0) + (array->expected ? array->form.bytes : 0);
+        }
+    }
+    return bytes;
+}
+
+static void open_large(void) {
+    make_files();
+    open_court(of_large_arrays);
+    BHT_TRUE(run_reference());
+    BHT_EQ(court.trials.count, 4);
+}
+
+TEST(trials_hold_no_more_than_twice_their_arrays) {
+    open_large();
+    BHT_TRUE(held() <= BHI_TRIALS_LEAST + 2 * court.trials.list[0].bytes);
+    BHT_TRUE(court.trials.list[0].arrays[0].before && !court.trials.list[3].arrays[0].before);
+    BHT_TRUE(!court.trials.list[0].forgotten && court.trials.list[3].forgotten);
+    BHT_TRUE(bhi_expected_forget(&court, 0)); /* before runs that are timed */
+    BHT_TRUE(held() <= 2 * BHI_TRIALS_LEAST);
+    close_court();
+}
+
+/* Nobody notices that something was forgotten. */
+TEST(what_was_forgotten_comes_back) {
+    struct bhi_weakness weak[BHI_TASK_ARRAYS];
+    struct bhi_recalled known;
+    size_t count;
+    open_large();
+    const struct bhi_trial *last = &court.trials.list[3];
+    const uint64_t n = last->arrays[0].count;
+    uint8_t *x = malloc(n);
+    BHT_TRUE(x && bhi_expected_recall(&court, last, &known, &outcome));
+    bhi_trial_write(&last->arrays[0], n, x);
+    BHT_MEM_EQ(known.trial.arrays[2].expected, x, n);
+    BHT_TRUE(!last->arrays[2].expected);
+    bhi_recalled_free(&task, &known);
+    candidate =
+        (struct bhi_candidate){.file = {.path = "c.comp", .code = "void main() {}", .size = 14}};
+    BHT_TRUE(bhi_candidate_judge(&court, &candidate, &outcome));
+    BHT_EQ(candidate.judgement.verdict, BH_JUDGE_CORRECT);
+    BHT_EQ(candidate.judgement.runs, 5);
+    BHT_TRUE(bhi_weaknesses_find(&court, weak, &count, &outcome) && count == 0);
+    setenv("SCRIPT_ADD", "1", 1); /* the reference computes something else now */
+    BHT_TRUE(!bhi_expected_recall(&court, last, &known, &outcome));
+    BHT_TRUE(outcome.called && outcome.status == BH_INVALID_ARGUMENT);
+    unsetenv("SCRIPT_ADD");
+    bhi_expected_close(&court);
+    free(x);
+    close_court();
+}
+
 /* The streams of candidates, and those whose runs are timed. */
 TEST(what_streams_are_asked_for) {
     static const struct {
@@ -260,7 +331,7 @@ TEST(readers_of_a_device_do_not_share) {
                 BHT_MEM_EQ(inputs[k].buffer->bytes + at +
                                bhi_inputs_offset(&inputs[k], &task, trial, 0),
                            trial->arrays[0].before, 3);
-                BHT_TRUE(trial->timed && !trial->arrays[1].lent && trial->arrays[1].before);
+                BHT_TRUE(trial->timed && !trial->arrays[1].before);
             }
         }
         BHT_NE(memcmp(material.trials[0].arrays[0].before, material.trials[1].arrays[0].before, 3),

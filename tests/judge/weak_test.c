@@ -9,7 +9,8 @@
 #include <string.h>
 
 static struct bhi_task task;
-static struct bhi_trials trials;
+static struct bhi_court court = {.task = &task};
+static struct bhi_judge_outcome outcome;
 static struct bhi_weakness weak[BHI_TASK_ARRAYS];
 static size_t count;
 
@@ -18,7 +19,7 @@ static void make_role(const char *sizes, const char *x, const char *role, const 
     char text[1024];
     struct bhi_complaint complaint;
     const uint64_t hidden = 9;
-    bhi_trials_free(&task, &trials);
+    bhi_trials_free(&task, &court.trials);
     bhi_task_free(&task);
     snprintf(text, sizeof text,
              "{`sizes`: %s, `in`: {`X`: {`dtype`: `f32`, `shape`: [`n`], `fill`: %s}},"
@@ -26,7 +27,7 @@ static void make_role(const char *sizes, const char *x, const char *role, const 
              " `reference`: {`kernel`: `x.comp`}}",
              sizes, x, role, z);
     if (!bhi_task_parse("t.json", "", bht_quoted(text), &task, &complaint) ||
-        !bhi_trials_make(&task, &hidden, 1, &trials, &complaint)) {
+        !bhi_trials_make(&task, &hidden, 1, &court.trials, &complaint)) {
         BHT_FAIL("%s", complaint.text);
     }
 }
@@ -37,8 +38,8 @@ static void make(const char *sizes, const char *x, const char *z) {
 
 /* The reference's part: Z[i] of a trial. */
 static void expect_each(float (*of)(const struct bhi_trial *, const float *x, uint64_t i)) {
-    for (size_t i = 0; i < trials.count; i++) {
-        struct bhi_trial *trial = &trials.list[i];
+    for (size_t i = 0; i < court.trials.count; i++) {
+        struct bhi_trial *trial = &court.trials.list[i];
         struct bhi_trial_array *out = &trial->arrays[1];
         float *z = malloc(out->form.bytes);
         BHT_TRUE(z);
@@ -47,7 +48,7 @@ static void expect_each(float (*of)(const struct bhi_trial *, const float *x, ui
         }
         out->expected = z;
     }
-    BHT_TRUE(bhi_weaknesses_find(&task, &trials, weak, &count));
+    BHT_TRUE(bhi_weaknesses_find(&court, weak, &count, &outcome));
 }
 
 static float twice(const struct bhi_trial *trial, const float *x, uint64_t i) {
@@ -110,8 +111,8 @@ TEST(zeros_pass_where_the_tolerance_exceeds_the_results) {
 TEST(zeros_that_are_wrong_in_the_last_element_fail) {
     make("[{`n`: 9000}]", "`uniform`", ", `abs`: 1e-2");
     expect_each(share);
-    ((float *)trials.list[1].arrays[1].expected)[8999] = 1;
-    BHT_TRUE(bhi_weaknesses_find(&task, &trials, weak, &count));
+    ((float *)court.trials.list[1].arrays[1].expected)[8999] = 1;
+    BHT_TRUE(bhi_weaknesses_find(&court, weak, &count, &outcome));
     BHT_EQ(count, 0);
 }
 
@@ -161,13 +162,13 @@ TEST(zeros_that_are_right_at_each_size_are_a_weakness) {
 /* One that leaves what is to be written as it was has done nothing. */
 TEST(what_is_right_before_the_kernel_runs_is_a_weakness) {
     make_role("[{`n`: 5}, {`n`: 50}]", "`normal`", "inout", ", `fill`: `normal`");
-    for (size_t i = 0; i < trials.count; i++) {
-        struct bhi_trial_array *out = &trials.list[i].arrays[1];
+    for (size_t i = 0; i < court.trials.count; i++) {
+        struct bhi_trial_array *out = &court.trials.list[i].arrays[1];
         out->expected = malloc(out->form.bytes);
         BHT_TRUE(out->expected);
         memcpy(out->expected, out->before, out->form.bytes);
     }
-    BHT_TRUE(bhi_weaknesses_find(&task, &trials, weak, &count));
+    BHT_TRUE(bhi_weaknesses_find(&court, weak, &count, &outcome));
     expect_one("Z: a copy of Z passes (at each size)");
 }
 
@@ -195,8 +196,8 @@ TEST(fills_do_not_move_the_constant) {
 /* There is no other seed whose result could be stored. */
 TEST(one_seed_alone_says_nothing_of_another) {
     make("[{`n`: 50}]", "`normal`", "");
-    for (size_t i = trials.count; i-- > 1;) {
-        bhi_trials_drop(&task, &trials, i);
+    for (size_t i = court.trials.count; i-- > 1;) {
+        bhi_trials_drop(&task, &court.trials, i);
     }
     expect_each(ramp);
     BHT_EQ(count, 0);
@@ -211,14 +212,14 @@ TEST(a_task_without_chance_is_said_to_be_one_elsewhere) {
 /* In any order a copy of what is to be sorted is right. Of a norm all elements count. */
 TEST(outputs_that_are_compared_as_a_whole) {
     make("[{`n`: 5000}]", "`normal`", ", `compare`: `unordered`");
-    for (size_t i = 0; i < trials.count; i++) {
-        struct bhi_trial_array *const arrays = trials.list[i].arrays;
+    for (size_t i = 0; i < court.trials.count; i++) {
+        struct bhi_trial_array *const arrays = court.trials.list[i].arrays;
         arrays[1].expected = malloc(arrays[1].form.bytes);
         BHT_TRUE(arrays[1].expected);
         memcpy(arrays[1].expected, arrays[0].before, arrays[0].form.bytes);
-        BHT_TRUE(bhi_sort_multiset(BH_DTYPE_F32, arrays[1].count, arrays[1].expected));
+        bhi_sort_multiset(BH_DTYPE_F32, arrays[1].count, arrays[1].expected);
     }
-    BHT_TRUE(bhi_weaknesses_find(&task, &trials, weak, &count));
+    BHT_TRUE(bhi_weaknesses_find(&court, weak, &count, &outcome));
     BHT_EQ(count, 1);
     BHT_EQ(weak[0].trick, BHI_TRICK_INPUT);
     make("[{`n`: 5000}]", "`normal`", ", `compare`: `norm`, `rel`: 0.9");
