@@ -84,11 +84,13 @@ static bool await(bh_event *event, bh_verdict *verdict, struct bhi_judge_outcome
     return verdict->status == BH_OK;
 }
 
-bool bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
-                      struct bhi_clocked *out, struct bhi_judge_outcome *outcome) {
+bool bhi_court_submit_within(bh_stream *stream, const bh_command *commands, uint32_t count,
+                             uint64_t deadline_ns, struct bhi_clocked *out,
+                             struct bhi_judge_outcome *outcome) {
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = commands,
                                  .command_count = count,
+                                 .deadline_ns = deadline_ns,
                                  .flags = out ? BH_SUBMIT_TIMED : 0};
     bh_event *event = NULL;
     bh_verdict verdict = {.struct_size = sizeof verdict};
@@ -105,6 +107,11 @@ bool bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t co
     }
     bh_event_release(event);
     return good;
+}
+
+bool bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
+                      struct bhi_clocked *out, struct bhi_judge_outcome *outcome) {
+    return bhi_court_submit_within(stream, commands, count, 0, out, outcome);
 }
 
 bool bhi_court_launch(struct bhi_court *court, bh_stream *stream, const struct bhi_program *program,

@@ -29,6 +29,10 @@ struct bhi_worked {
 /* Submits the commands and waits for their end; a signal cancels them. |out|: also measures. */
 bool bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
                       struct bhi_clocked *out, struct bhi_judge_outcome *outcome);
+/* The same, with another deadline than the task's. */
+bool bhi_court_submit_within(bh_stream *stream, const bh_command *commands, uint32_t count,
+                             uint64_t deadline_ns, struct bhi_clocked *out,
+                             struct bhi_judge_outcome *outcome);
 /* Runs it once. After a failure *out holds nothing. */
 bool bhi_court_launch(struct bhi_court *court, bh_stream *stream, const struct bhi_program *program,
                       const struct bhi_trial *trial, struct bhi_launched *out,

@@ -391,7 +391,7 @@ struct part {
     struct bhi_filler_place place;
     bh_dtype dtype;
     uint64_t begin, end; /* |begin| is a multiple of BLOCK */
-    uint8_t *out;        /* of the whole array */
+    uint8_t *out;        /* of element |begin| */
 };
 
 BHI_PART void offsets_init(uint32_t all[BLOCK]) {
@@ -411,7 +411,7 @@ BHI_PART void fill_blocks(const struct part *part) {
         if (part->filler->special > 0) {
             sprinkle(part->filler->special, part->place, part->dtype, i, all, &elements);
         }
-        memcpy(part->out + i * size, &elements, count * size);
+        memcpy(part->out + (i - part->begin) * size, &elements, count * size);
     }
 }
 
@@ -471,7 +471,7 @@ void bhi_filler_fill(const struct bhi_filler *filler, struct bhi_filler_place pl
                                  .dtype = dtype,
                                  .begin = step * i,
                                  .end = i + 1 < used ? step * (i + 1) : count,
-                                 .out = out};
+                                 .out = (uint8_t *)out + step * i * bhi_dtype_size(dtype)};
     }
     while (started + 1 < used &&
            pthread_create(&parts[started].thread, NULL, fill_part, &parts[started]) == 0) {
@@ -483,6 +483,17 @@ void bhi_filler_fill(const struct bhi_filler *filler, struct bhi_filler_place pl
     for (uint64_t i = 0; i < started; i++) {
         BHI_CHECK(pthread_join(parts[i].thread, NULL) == 0);
     }
+}
+
+void bhi_filler_fill_part(const struct bhi_filler *filler, struct bhi_filler_place place,
+                          bh_dtype dtype, uint64_t first, uint64_t count, void *out) {
+    struct part part = {.filler = filler,
+                        .place = place,
+                        .dtype = dtype,
+                        .begin = first,
+                        .end = first + count,
+                        .out = out};
+    (void)fill_part(&part);
 }
 
 void bhi_filler_noise(struct bhi_filler_place place, void *out, uint64_t size) {

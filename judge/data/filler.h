@@ -34,6 +34,10 @@ struct bhi_filler_place {
 void bhi_filler_fill(const struct bhi_filler *filler, struct bhi_filler_place place, bh_dtype dtype,
                      uint64_t count, void *out);
 
+/* Fills in |count| elements of such an array, from |first|, a multiple of 512, on. */
+void bhi_filler_fill_part(const struct bhi_filler *filler, struct bhi_filler_place place,
+                          bh_dtype dtype, uint64_t first, uint64_t count, void *out);
+
 /* Fills |size| bytes with random bits. */
 void bhi_filler_noise(struct bhi_filler_place place, void *out, uint64_t size);
 
