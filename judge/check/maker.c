@@ -228,16 +228,20 @@ static bool is_equal(const struct bhi_maker_array *need, const uint8_t *got, uin
     return equal;
 }
 
-/* Lets the kernel make everything that is tried, and reads it. */
+/* Lets the kernel make everything that is tried. The buffer's memory may hold what another kernel made
+ * there: it is overwritten first. */
 static bool make_tries(const struct bhi_maker *maker, const struct bhi_maker_array *needs,
-                       size_t count, bool reals, bh_buffer *buffer,
-                       struct bhi_judge_outcome *outcome) {
+                       size_t count, bh_buffer *buffer, struct bhi_judge_outcome *outcome) {
     struct batch *batch = begin(maker, buffer, outcome);
     bool good = batch;
+    if (good) {
+        batch->commands[batch->count++] =
+            (bh_command){.type = BH_COMMAND_FILL,
+                         .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = 0xA5A5A5A5}};
+    }
     for (size_t i = 0; i < count * TRIES && good; i++) {
         const struct bhi_maker_array *need = &needs[i / TRIES];
-        if (is_known(&need->filler, need->dtype) &&
-            (reals || !needs_reals(&need->filler, need->dtype))) {
+        if (is_known(&need->filler, need->dtype)) {
             struct bhi_maker_array array = try_of(need, (int)(i % TRIES));
             array.offset = i * TRY;
             good = add(batch, &array, tries[i % TRIES].first, outcome);
@@ -287,7 +291,7 @@ static bool try_kernel(const struct bhi_court *court, const struct bhi_maker_arr
     uint8_t *expected = malloc(TRY);
     bool good = expected || bhi_judge_outcome_memory(outcome);
     good = good && bhi_content_make(court->context, maker->stream, size, &buffer, outcome) &&
-           make_tries(maker, needs, count, reals, buffer, outcome) &&
+           make_tries(maker, needs, count, buffer, outcome) &&
            bhi_content_read(buffer, size, &got, outcome);
     if (good) {
         compare_tries(maker, needs, count, reals, got, expected);
