@@ -148,8 +148,10 @@ static void make(const struct bhi_maker *maker, const struct bhi_maker_array *ar
     BHT_EQ(bh_buffer_map(into, BH_MAP_READ, BH_FOREVER, &bytes, &why), BH_OK);
 }
 
-static const struct bhi_filler bits = {.kind = BHI_FILLER_BITS},
-                               uniform = {.kind = BHI_FILLER_UNIFORM, .low = -300, .high = 70000},
+#define BITS    {.kind = BHI_FILLER_BITS}
+#define UNIFORM {.kind = BHI_FILLER_UNIFORM, .low = -300, .high = 70000}
+
+static const struct bhi_filler bits = BITS, uniform = UNIFORM,
                                normal = {.kind = BHI_FILLER_NORMAL, .low = 1, .high = 50};
 
 static struct bhi_filler integers(int64_t first, int64_t last) {
@@ -301,9 +303,9 @@ TEST(some_it_cannot_make) {
     end();
 }
 
-static const struct bhi_maker_array three[] = {{.filler = bits, .dtype = BH_DTYPE_U32},
-                                               {.filler = uniform, .dtype = BH_DTYPE_F32},
-                                               {.filler = uniform, .dtype = BH_DTYPE_I32}};
+static const struct bhi_maker_array three[] = {{.filler = BITS, .dtype = BH_DTYPE_U32},
+                                               {.filler = UNIFORM, .dtype = BH_DTYPE_F32},
+                                               {.filler = UNIFORM, .dtype = BH_DTYPE_I32}};
 
 static void expect_can(bool first, bool second, bool third) {
     struct bhi_maker maker;
