@@ -18,9 +18,9 @@ struct bhi_maker_array {
     struct bhi_filler_place place;
     bh_dtype dtype;
     uint64_t count; /* elements */
-    uint64_t
-        offset; /* bytes; a multiple of 4096. The buffer has room for a multiple of 4 bytes from
-                        there on: what follows the last element becomes 0 */
+    /* In bytes, a multiple of 4096. The buffer has room for a multiple of 4 bytes from there on: what
+     * follows the last element becomes 0. */
+    uint64_t offset;
 };
 
 /* It uses the stream from one thread at a time. */
@@ -44,8 +44,8 @@ bool bhi_maker_open(const struct bhi_court *court, bh_stream *stream,
 /* Does it make such arrays? Kind and type must have been among the |needs|, and correct. */
 bool bhi_maker_can(const struct bhi_maker *maker, const struct bhi_filler *filler, bh_dtype dtype);
 /* Makes the arrays, all of which it can, in |into|, a buffer that the stream's worker may write:
- * in one submission, unless they take more than 256 times 32 MiB. Blocks until they are made. If it
- * fails, the content of the buffer is not known. */
+ * in one submission, unless they are more than 256 pieces of 32 MiB or less. Blocks until they are
+ * made. If it fails, the content of the buffer is not known. */
 bool bhi_maker_make(const struct bhi_maker *maker, const struct bhi_maker_array *arrays,
                     size_t count, bh_buffer *into, struct bhi_judge_outcome *outcome);
 /* Takes {0}, too. */
