@@ -239,6 +239,7 @@ struct judging {
     struct bhi_court *court;
     bh_stream *stream;
     struct bhi_judged_kernel kernel;
+    struct bhi_rack rack;
     bh_judgement *out;
     struct bhi_judge_outcome *outcome;
 };
@@ -251,7 +252,8 @@ static bool run_exact(struct judging *judging, const struct bhi_trial *trial, ui
     const struct bhi_program program = {.kernel = &judging->kernel,
                                         .groups = &court->task->groups,
                                         .exact = exact,
-                                        .number = number};
+                                        .number = number,
+                                        .rack = &judging->rack};
     *out_right = true;
     for (int i = 0; i < 2 && *out_right; i++) {
         struct bhi_judge_outcome ignored = {.status = BH_OK};
@@ -313,8 +315,10 @@ static void note_errors(const struct bhi_task *task, const struct bhi_trial *tri
 static bool run_once(struct judging *judging, const struct bhi_trial *trial, uint64_t number,
                      struct bhi_launched *launched) {
     struct bhi_court *court = judging->court;
-    const struct bhi_program program = {
-        .kernel = &judging->kernel, .groups = &court->task->groups, .number = number};
+    const struct bhi_program program = {.kernel = &judging->kernel,
+                                        .groups = &court->task->groups,
+                                        .number = number,
+                                        .rack = number == BHI_NO_NOISE ? NULL : &judging->rack};
     if (!bhi_court_launch(court, judging->stream, &program, trial, launched, judging->outcome)) {
         bhi_judgement_fail(court->task, trial, judging->outcome, judging->out);
         return false;
@@ -375,6 +379,7 @@ static void run_all(struct judging *judging) {
         }
     }
     bh_stream_release(judging->stream);
+    bhi_rack_close(&judging->rack);
 }
 
 /* Zeros in workgroup memory would hide that a kernel reads it before it writes it. */

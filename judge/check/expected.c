@@ -80,6 +80,9 @@ static bool compute(struct bhi_court *court, struct bhi_trial *out,
     pthread_mutex_lock(&court->recalling);
     const bool good = (court->again || open(court, outcome)) &&
                       bhi_reference_compute(court->again, out, &launched, outcome);
+    if (court->again) {
+        bhi_rack_close(&court->again->rack); /* arrays are large */
+    }
     pthread_mutex_unlock(&court->recalling);
     if (!good) {
         return false;

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "formats/dtype.h"
 #include "judge/check/content.h"
-#include "judge/check/launch.h"
+#include "judge/check/submit.h"
 
 static const uint32_t code_reals[] =
 #include "maker.reals.inc"
@@ -292,7 +292,7 @@ static bool try_kernel(const struct bhi_court *court, const struct bhi_maker_arr
     bool good = expected || bhi_judge_outcome_memory(outcome);
     good = good && bhi_content_make(court->context, maker->stream, size, &buffer, outcome) &&
            make_tries(maker, needs, count, buffer, outcome) &&
-           bhi_content_read(buffer, size, &got, outcome);
+           bhi_content_read(buffer, 0, size, &got, outcome);
     if (good) {
         compare_tries(maker, needs, count, reals, got, expected);
         bhi_content_leave(buffer, got);

@@ -210,6 +210,7 @@ void bhi_reference_close(struct bhi_reference *reference) {
     bhi_judged_kernel_free(&reference->kernel);
     bhi_reference_template_free(&reference->cache);
     bh_stream_release(reference->stream);
+    bhi_rack_close(&reference->rack);
     *reference = (struct bhi_reference){0};
 }
 
@@ -220,7 +221,8 @@ static struct runner runner_of(struct bhi_reference *reference) {
                            .stream = reference->stream,
                            .program = {.kernel = is_kernel ? &reference->kernel : NULL,
                                        .groups = &court->task->reference_groups,
-                                       .cache = &reference->cache}};
+                                       .cache = &reference->cache,
+                                       .rack = &reference->rack}};
 }
 
 /* Of files: the inputs are always those of the only trial, and so is what is expected. */

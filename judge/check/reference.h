@@ -16,6 +16,7 @@ struct bhi_reference {
     bh_stream *stream;                   /* owned; NULL: not open */
     struct bhi_judged_kernel kernel;     /* of a kernel; owned */
     struct bhi_reference_template cache; /* of an expression; owned */
+    struct bhi_rack rack;                /* of its runs; owned */
 };
 
 /* After a failure nothing is owned. */

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "formats/dtype.h"
+#include "judge/check/content.h"
 #include "judge/check/step.h"
+#include "judge/check/submit.h"
 #include "judge/data/draw.h"
 #include "judge/data/whole.h"
 #include "tool/text.h"
@@ -34,6 +36,14 @@ void bhi_margins_fill(struct bhi_margins *margins, struct bhi_filler_place place
     memcpy(margins->behind, bytes + BHI_MARGIN + size, BHI_MARGIN);
 }
 
+void bhi_margins_repeat(struct bhi_margins *margins, uint32_t word, uint64_t size) {
+    uint8_t *const behind = margins->behind;
+    for (size_t i = 0; i < BHI_MARGIN; i++) {
+        margins->before[i] = (uint8_t)(word >> i % sizeof word * 8); /* little endian */
+        behind[i] = (uint8_t)(word >> (size + i) % sizeof word * 8);
+    }
+}
+
 bool bhi_margins_find(const struct bhi_margins *margins, const void *buffer, uint64_t size,
                       int64_t *out_offset) {
     const uint8_t *before = buffer, *behind = before + BHI_MARGIN + size;
@@ -55,17 +65,19 @@ bool bhi_margins_find(const struct bhi_margins *margins, const void *buffer, uin
 struct bhi_setup {
     const struct bhi_task *task;
     const struct bhi_trial *trial;
-    const struct bhi_judged_kernel *kernel;  /* NULL: an expression */
-    struct bhi_array forms[BHI_PLAN_ARRAYS]; /* of the task's arrays, then of scratch */
-    uint32_t count;                          /* of all of them */
-    bh_buffer *buffers[BHI_PLAN_ARRAYS];     /* owned */
-    uint64_t offsets[BHI_PLAN_ARRAYS];       /* where in its buffer each array begins */
-    bh_command commands[BHI_PLAN_KERNELS];   /* borrow from what follows */
+    const struct bhi_judged_kernel *kernel;    /* NULL: an expression */
+    struct bhi_array forms[BHI_PLAN_ARRAYS];   /* of the task's arrays, then of scratch */
+    uint32_t count;                            /* of all of them */
+    struct bhi_racked racked[BHI_PLAN_ARRAYS]; /* the buffers; owned */
+    struct bhi_rack *rack;                     /* where they go; NULL: nowhere; borrowed */
+    uint64_t offsets[BHI_PLAN_ARRAYS];         /* where in its buffer each array begins */
+    bh_command commands[BHI_PLAN_KERNELS];     /* borrow from what follows */
     uint32_t command_count;
     /* Of a kernel: */
     struct bhi_setup_step *steps; /* owned */
-    struct bhi_margins *margins;  /* by array; owned; NULL: an expression */
     uint64_t number;              /* of the run */
+    uint64_t lent;                /* a bit for each array: its buffer is the place's */
+    uint64_t stride;              /* of the place's outputs, so far */
     uint64_t shown;               /* a bit for each array: a binding has what is behind it, too */
     /* Of an expression: */
     bh_parameter parameters[BHI_TASK_ARRAYS];
@@ -116,9 +128,7 @@ static bool measure(const struct bhi_court *court, const struct bhi_program *pro
 
 static bool prepare_kernel(const struct bhi_court *court, const struct bhi_program *program,
                            struct bhi_setup *setup, struct bhi_judge_outcome *outcome) {
-    setup->margins = calloc(setup->count, sizeof *setup->margins);
-    return (setup->margins || bhi_judge_outcome_memory(outcome)) &&
-           bhi_setup_steps_make(court, program->kernel, program->groups, setup->trial, setup->forms,
+    return bhi_setup_steps_make(court, program->kernel, program->groups, setup->trial, setup->forms,
                                 bhi_court_push_seed(court, setup->trial), &setup->steps, outcome);
 }
 
@@ -174,7 +184,7 @@ static void command_kernel(struct bhi_setup *setup) {
         bhi_run_request_bindings(request, step->bindings);
         for (uint32_t b = 0; b < request->binding_count; b++) {
             const uint32_t array = step->arrays[b];
-            step->bindings[b].buffer = setup->buffers[array];
+            step->bindings[b].buffer = setup->racked[array].buffer;
             step->bindings[b].offset = setup->offsets[array];
             step->bindings[b].size =
                 setup->forms[array].bytes + (step->shown >> b & 1 ? behind(setup, array) : 0);
@@ -305,7 +315,7 @@ static bool command_expression(struct bhi_setup *setup, bh_template *template_,
                                                   .offset = setup->offsets[i]};
         memcpy(setup->descriptions[i].shape, form->shape, form->dimensions * sizeof form->shape[0]);
         setup->arguments[i] = (bh_argument){.name = setup->task->arrays[i].place,
-                                            .buffer = setup->buffers[i],
+                                            .buffer = setup->racked[i].buffer,
                                             .description = &setup->descriptions[i]};
     }
     const bh_status status =
@@ -319,11 +329,27 @@ static bool command_expression(struct bhi_setup *setup, bh_template *template_,
 
 /* -- making it ------------------------------------------------------------------------------- */
 
+/* What a kernel may write. */
+static bool has_margins(const struct bhi_setup *setup, uint32_t index) {
+    return setup->kernel && !is_input(setup, index);
+}
+
+static uint64_t margin_of(const struct bhi_setup *setup, uint32_t index) {
+    return has_margins(setup, index) ? BHI_MARGIN : 0;
+}
+
+/* The bytes of a place. */
+static uint64_t room_of(const struct bhi_setup *setup, uint32_t index) {
+    return is_input(setup, index)
+               ? 0
+               : bhi_lap_bytes(setup->forms[index].bytes + 2 * margin_of(setup, index));
+}
+
 /* The size of the buffer of array |index|. */
 static uint64_t buffer_size(const struct bhi_setup *setup, uint32_t index) {
-    const bool has_margins = setup->margins && !is_input(setup, index);
     const uint64_t more = setup->shown >> index & 1 ? behind(setup, index) : 0;
-    return setup->forms[index].bytes + (has_margins ? 2 * BHI_MARGIN : more);
+    return setup->forms[index].bytes +
+           (has_margins(setup, index) ? 2 * margin_of(setup, index) : more);
 }
 
 /* Of random bits half are numbers near 0, which would change no result. */
@@ -342,45 +368,87 @@ static void fill_around(const struct bhi_court *court, struct bhi_setup *setup, 
         memset(content, 0, size); /* as the margins are */
     } else if (is_input(setup, index)) {
         fill_tail(array_of(setup, index)->dtype, place, content + bytes, size - bytes);
-    } else if (setup->margins) {
-        bhi_margins_fill(&setup->margins[index], place, content, bytes);
+    } else if (setup->kernel) {
+        bhi_margins_fill(setup->racked[index].margins, place, content, bytes);
     }
 }
 
-/* Makes the buffer of array |index| and fills it. No two runs have the same noise. */
-static bool make_buffer(const struct bhi_court *court, bh_stream *near,
-                        const struct bhi_inputs *inputs, struct bhi_setup *setup, uint32_t index,
+static bool make_buffer(const struct bhi_court *court, struct bhi_setup *setup, uint32_t index,
+                        struct bhi_judge_outcome *outcome) {
+    struct bhi_racked *const racked = &setup->racked[index];
+    if (has_margins(setup, index) && !(racked->margins = calloc(1, sizeof *racked->margins))) {
+        return bhi_judge_outcome_memory(outcome);
+    }
+    return bhi_content_make(court->context, NULL, buffer_size(setup, index), &racked->buffer,
+                            outcome);
+}
+
+/* Of a timed run: what is read and written is given to each anew. */
+static bool write_held(const struct bhi_setup *setup, uint32_t index,
+                       struct bhi_judge_outcome *outcome) {
+    const struct bhi_trial_array *array = &setup->trial->arrays[index];
+    void *const room = malloc(array->form.bytes);
+    if (!room) {
+        return bhi_judge_outcome_memory(outcome);
+    }
+    bhi_trial_write(array, array->count, room);
+    const bool good = bhi_content_write(setup->racked[index].buffer, setup->offsets[index], room,
+                                        array->form.bytes, outcome);
+    free(room);
+    return good;
+}
+
+/* Of a timed run. */
+static bool find_place(const struct bhi_lap_place *place, struct bhi_setup *setup, uint32_t index,
+                       struct bhi_judge_outcome *outcome) {
+    struct bhi_racked *const racked = &setup->racked[index];
+    const uint64_t bytes = setup->forms[index].bytes;
+    setup->lent |= UINT64_C(1) << index;
+    racked->buffer = is_input(setup, index) ? place->inputs : place->outputs;
+    bh_buffer_retain(racked->buffer);
+    if (is_input(setup, index)) {
+        setup->offsets[index] = bhi_lap_input(place, setup->task, setup->trial, index);
+        return true;
+    }
+    setup->offsets[index] = place->outputs_begin + setup->stride + margin_of(setup, index);
+    setup->stride += room_of(setup, index);
+    if (has_margins(setup, index)) {
+        if (!(racked->margins = malloc(sizeof *racked->margins))) {
+            return bhi_judge_outcome_memory(outcome);
+        }
+        bhi_margins_repeat(racked->margins, place->word, bytes);
+    }
+    return !has_content(setup, index) || write_held(setup, index, outcome);
+}
+
+/* Finds the buffer of array |index| and fills it. No two runs have the same noise. */
+static bool find_buffer(const struct bhi_court *court, struct bhi_setup *setup, uint32_t index,
                         struct bhi_judge_outcome *outcome) {
     const bool held = has_content(setup, index);
     const uint64_t size = buffer_size(setup, index);
+    struct bhi_racked *const racked = &setup->racked[index];
     void *content;
-    bh_stream *maker = inputs && held ? court->source : near;
-    if (inputs && is_input(setup, index)) {
-        setup->buffers[index] = inputs->buffer;
-        setup->offsets[index] = bhi_inputs_offset(inputs, setup->task, setup->trial, index);
-        bh_buffer_retain(inputs->buffer);
-        return true;
-    }
-    if (!bhi_content_make(court->context, maker, size, &setup->buffers[index], outcome)) {
+    if (!(setup->rack && bhi_rack_take(setup->rack, size, has_margins(setup, index), racked)) &&
+        !make_buffer(court, setup, index, outcome)) {
         return false;
     }
-    if (!setup->margins && !held) {
+    if (!setup->kernel && !held) {
         return true; /* of an expression all elements are written */
     }
-    if (!bhi_content_begin(setup->buffers[index], size, &content, outcome)) {
+    if (!bhi_content_begin(racked->buffer, size, &content, outcome)) {
         return false;
     }
-    setup->offsets[index] = setup->margins && !is_input(setup, index) ? BHI_MARGIN : 0;
+    setup->offsets[index] = margin_of(setup, index);
     fill_around(court, setup, index, size, content);
     if (held) {
         const struct bhi_trial_array *array = &setup->trial->arrays[index];
         bhi_trial_write(array, array->count, (uint8_t *)content + setup->offsets[index]);
     }
-    return bhi_content_commit(setup->buffers[index], size, content, outcome);
+    return bhi_content_commit(racked->buffer, size, content, outcome);
 }
 
-static bool make(struct bhi_court *court, bh_stream *near, const struct bhi_program *program,
-                 const struct bhi_inputs *inputs, struct bhi_setup *setup,
+static bool make(struct bhi_court *court, const struct bhi_program *program,
+                 const struct bhi_lap_place *place, struct bhi_setup *setup,
                  struct bhi_judge_outcome *outcome) {
     const struct bhi_judged_kernel *kernel = program->kernel;
     if (!measure(court, program, setup, outcome) ||
@@ -388,13 +456,18 @@ static bool make(struct bhi_court *court, bh_stream *near, const struct bhi_prog
                 : !prepare_expression(court, setup, program->cache, outcome))) {
         return false;
     }
+    setup->rack = program->rack;
+    if (setup->rack) {
+        bhi_rack_turn(setup->rack, setup->trial->size);
+    }
     setup->number = program->number ? program->number : atomic_fetch_add(&court->runs, 1) + 1;
     /* Inputs of timed runs are close together in one buffer. */
-    if (kernel && !inputs) {
+    if (kernel && !place) {
         show(court, program, setup);
     }
     for (uint32_t i = 0; i < setup->count; i++) {
-        if (!make_buffer(court, near, inputs, setup, i, outcome)) {
+        if (!(place ? find_place(place, setup, i, outcome)
+                    : find_buffer(court, setup, i, outcome))) {
             return false;
         }
     }
@@ -405,8 +478,26 @@ static bool make(struct bhi_court *court, bh_stream *near, const struct bhi_prog
     return true;
 }
 
-bool bhi_setup_make(struct bhi_court *court, bh_stream *near, const struct bhi_program *program,
-                    const struct bhi_trial *trial, const struct bhi_inputs *inputs,
+bool bhi_setup_stride(const struct bhi_court *court, const struct bhi_program *program,
+                      const struct bhi_trial *trial, uint64_t *out_stride,
+                      struct bhi_judge_outcome *outcome) {
+    struct bhi_setup *setup = calloc(1, sizeof *setup);
+    if (!setup) {
+        return bhi_judge_outcome_memory(outcome);
+    }
+    setup->task = court->task;
+    setup->trial = trial;
+    const bool good = measure(court, program, setup, outcome);
+    *out_stride = 0;
+    for (uint32_t i = 0; i < setup->count && good; i++) {
+        *out_stride += room_of(setup, i);
+    }
+    bhi_setup_free(setup);
+    return good;
+}
+
+bool bhi_setup_make(struct bhi_court *court, const struct bhi_program *program,
+                    const struct bhi_trial *trial, const struct bhi_lap_place *place,
                     struct bhi_setup **out_setup, struct bhi_judge_outcome *outcome) {
     struct bhi_setup *setup = calloc(1, sizeof *setup);
     *out_setup = NULL;
@@ -415,7 +506,7 @@ bool bhi_setup_make(struct bhi_court *court, bh_stream *near, const struct bhi_p
     }
     setup->task = court->task;
     setup->trial = trial;
-    if (!make(court, near, program, inputs, setup, outcome)) {
+    if (!make(court, program, place, setup, outcome)) {
         bhi_setup_free(setup);
         return false;
     }
@@ -434,8 +525,8 @@ bool bhi_setup_peek(const struct bhi_setup *setup, uint32_t index, uint64_t offs
                     uint64_t size, struct bhi_judge_outcome *outcome) {
     static const uint64_t limit_ns = 10000000000u; /* for a buffer that nobody uses */
     bh_detail detail = {0};
-    const bh_status status = bh_buffer_read(setup->buffers[index], setup->offsets[index] + offset,
-                                            out, size, limit_ns, &detail);
+    const bh_status status = bh_buffer_read(
+        setup->racked[index].buffer, setup->offsets[index] + offset, out, size, limit_ns, &detail);
     return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
 }
 
@@ -444,26 +535,25 @@ bool bhi_setup_peek(const struct bhi_setup *setup, uint32_t index, uint64_t offs
 static bool take_output(const struct bhi_setup *setup, uint32_t index, struct bhi_launched *out,
                         struct bhi_judge_outcome *outcome) {
     const uint64_t size = setup->forms[index].bytes;
-    const bool is_output = index < setup->task->array_count;
-    bh_buffer *buffer = setup->buffers[index];
+    const struct bhi_racked *const racked = &setup->racked[index];
+    const uint64_t margin = margin_of(setup, index);
     void *content;
-    if (is_output && !(out->outputs[index] = malloc(size))) {
-        return bhi_judge_outcome_memory(outcome);
-    }
-    if (!bhi_content_read(buffer, buffer_size(setup, index), &content, outcome)) {
+    if (!bhi_content_read(racked->buffer, setup->offsets[index] - margin, size + 2 * margin,
+                          &content, outcome)) {
         return false;
     }
-    if (is_output) {
-        memcpy(out->outputs[index], (const uint8_t *)content + setup->offsets[index], size);
-    }
-    if (setup->margins && !out->strayed &&
-        bhi_margins_find(&setup->margins[index], content, size, &out->stray_offset)) {
+    if (racked->margins && !out->strayed &&
+        bhi_margins_find(racked->margins, content, size, &out->stray_offset)) {
         out->strayed = true;
         out->stray_place = array_of(setup, index)->place;
         out->stray_bytes = size;
     }
-    bhi_content_leave(buffer, content);
-    return true;
+    if (index >= setup->task->array_count) {
+        bhi_content_leave(racked->buffer, content);
+        return true;
+    }
+    out->outputs[index] = bhi_content_take(racked->buffer, content, margin, size);
+    return out->outputs[index] || bhi_judge_outcome_memory(outcome);
 }
 
 bool bhi_setup_take(const struct bhi_setup *setup, struct bhi_launched *out,
@@ -508,10 +598,9 @@ void bhi_setup_free(struct bhi_setup *setup) {
         bh_template_call_fini(&setup->call);
     }
     for (uint32_t i = 0; i < setup->count; i++) {
-        bh_buffer_release(setup->buffers[i]);
+        bhi_rack_give(setup->lent >> i & 1 ? NULL : setup->rack, setup->racked[i]);
     }
     bhi_setup_steps_free(setup->steps, setup->kernel ? setup->kernel->count : 0);
-    free(setup->margins);
     free(setup);
 }
 

@@ -6,27 +6,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "judge/check/content.h"
 #include "judge/check/kernel.h"
+#include "judge/check/material.h"
 #include "judge/check/outcome.h"
+#include "judge/check/rack.h"
 #include "judge/data/filler.h"
 
-/* Margins: bytes around an output that no kernel may change. */
-
-enum {
-    BHI_MARGIN = 4096, /* bytes before an output and behind it; no device aligns to more */
-    BHI_TAIL = 16384,  /* bytes behind an input: huge numbers, others in each run */
-};
-
-/* What the margins of one buffer held. */
-struct bhi_margins {
-    uint8_t before[BHI_MARGIN], behind[BHI_MARGIN];
-};
+enum { BHI_TAIL = 16384 }; /* bytes behind an input: huge numbers, others in each run */
 
 /* Fills a buffer of |size| + 2 BHI_MARGIN bytes with noise, also where the output will be, so that
  * what a kernel does not write is not right by chance. */
 void bhi_margins_fill(struct bhi_margins *margins, struct bhi_filler_place place, void *buffer,
                       uint64_t size);
+/* What they are in front of |size| bytes and behind them, where a word is there over and over. */
+void bhi_margins_repeat(struct bhi_margins *margins, uint32_t word, uint64_t size);
 /* Finds the first byte of the margins that has changed. *out_offset is its distance from the
  * output's first byte, negative in front of it. Returns false if there is none. */
 bool bhi_margins_find(const struct bhi_margins *margins, const void *buffer, uint64_t size,
@@ -65,6 +58,7 @@ struct bhi_program {
     uint64_t exact;                       /* a bit for each array and scratch: kernels cannot see
                                                what is behind it, as if the task allowed that */
     uint64_t number;                      /* of the run, which decides its noise; 0: the next one */
+    struct bhi_rack *rack;                /* of the worker; NULL: its buffers are of no other run */
 };
 
 struct bhi_setup;
@@ -77,11 +71,14 @@ uint64_t bhi_court_push_seed(const struct bhi_court *court, const struct bhi_tri
 bool bhi_court_check_kernel(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
                             const struct bhi_task_groups *groups,
                             struct bhi_judge_outcome *outcome);
-/* Makes a setup; court, program and trial are borrowed. The buffers are in the memory of the
- * device of |near|, if it has one of its own; NULL: in the host's. |inputs|: those of a timed run;
- * otherwise NULL. Of a timed run the source makes what has content, also if it is written. */
-bool bhi_setup_make(struct bhi_court *court, bh_stream *near, const struct bhi_program *program,
-                    const struct bhi_trial *trial, const struct bhi_inputs *inputs,
+/* How many bytes of a place its outputs and scratch take, with their margins. */
+bool bhi_setup_stride(const struct bhi_court *court, const struct bhi_program *program,
+                      const struct bhi_trial *trial, uint64_t *out_stride,
+                      struct bhi_judge_outcome *outcome);
+/* Makes a setup; court, program and trial are borrowed. The buffers are in the
+ * host's memory, or, of a timed run, in the |place|; otherwise NULL. */
+bool bhi_setup_make(struct bhi_court *court, const struct bhi_program *program,
+                    const struct bhi_trial *trial, const struct bhi_lap_place *place,
                     struct bhi_setup **out_setup, struct bhi_judge_outcome *outcome);
 /* The dispatches, valid as long as the setup. */
 const bh_command *bhi_setup_commands(const struct bhi_setup *setup, uint32_t *out_count);

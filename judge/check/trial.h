@@ -104,12 +104,14 @@ struct bhi_court {
     void *check_user;
     const struct bhi_candidate *baseline; /* what times are compared with in place of the reference;
                                              NULL: none; borrowed */
-    bh_stream *source;     /* its worker makes what timed runs read, and runs no kernel; borrowed */
-    uint32_t processor;    /* on which runs are timed, plus 1; 0: on all */
-    uint32_t slowdown;     /* how many times as long as others those may take; 0: the same */
-    uint64_t noise_seed;   /* of what outputs hold before a run; nobody else knows it */
-    _Atomic uint64_t runs; /* so far; each run has other noise */
-    pthread_mutex_t recalling;   /* guards |again| */
+    bh_stream *source;         /* its worker makes what timed runs read, and runs no kernel but the
+                                maker's; borrowed */
+    struct bhi_maker *maker;   /* NULL: the host makes it; borrowed */
+    uint32_t processor;        /* on which runs are timed, plus 1; 0: on all */
+    uint32_t slowdown;         /* how many times as long as others those may take; 0: the same */
+    uint64_t noise_seed;       /* of what outputs hold before a run; nobody else knows it */
+    _Atomic uint64_t runs;     /* so far; each run has other noise */
+    pthread_mutex_t recalling; /* guards |again| */
     struct bhi_reference *again; /* computes what was forgotten (expected.h); owned; NULL: none */
 };
 

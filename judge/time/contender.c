@@ -75,6 +75,7 @@ void bhi_contender_close(struct bhi_contender *contender) {
     bh_stream_release(contender->stream);
     bhi_judged_kernel_free(&contender->kernel);
     bhi_reference_template_free(&contender->cache);
+    bhi_tray_close(&contender->tray);
     *contender = (struct bhi_contender){0};
 }
 
@@ -205,6 +206,7 @@ bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, size_t ste
 
 void bhi_base_close(struct bhi_base *base) {
     bh_stream_release(base->stream);
+    bhi_tray_close(&base->tray);
     for (size_t i = 0; i < BHI_PLAN_KERNELS; i++) {
         bhi_judged_kernel_free(&base->kernels[i].kernel);
         free(base->kernels[i].source);

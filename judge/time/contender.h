@@ -3,6 +3,7 @@
 #define BHI_JUDGE_TIME_CONTENDER_H
 
 #include "judge/check/launch.h"
+#include "judge/check/material.h"
 #include "judge/check/outcome.h"
 #include "judge/check/trial.h"
 
@@ -11,6 +12,7 @@ struct bhi_contender {
     struct bhi_judged_kernel kernel;      /* owned; of an expression: none */
     const struct bhi_task_groups *groups; /* of the kernel */
     struct bhi_reference_template cache;  /* of the expression; owned */
+    struct bhi_tray tray;                 /* of its runs; owned */
     bool is_expression;
     struct bhi_worked worked; /* its worker's, when its last run was complete */
 };
@@ -59,6 +61,7 @@ struct bhi_base {
         struct bhi_judged_kernel kernel; /* owned */
         char *source;                    /* owned */
     } kernels[BHI_PLAN_KERNELS];         /* one for each of a candidate's */
+    struct bhi_tray tray;                /* of its runs; owned */
     struct bhi_worked worked;            /* as of bhi_contender */
 };
 

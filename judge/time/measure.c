@@ -11,7 +11,11 @@
 
 /* -- the reference alone --------------------------------------------------------------------- */
 
-enum { ALONE_GROUPS = 5 }; /* with workers of their own; there is no ratio to be known */
+enum {
+    ALONE_GROUPS = 5, /* with workers of their own; there is no ratio to be known */
+    GPU_LIVES = 4,    /* groups of one worker of a GPU, whose driver starts one after the other, for
+                         0.2 s each; and their workers differ less */
+};
 
 static const double alone_limit = 0.05;
 
@@ -26,10 +30,11 @@ bool bhi_alone_of(const struct bhi_series *series, struct bhi_alone *out) {
 /* The times of all groups, and |count| batches, some of each. |fresh|: with fresh workers from the
  * first run on. */
 static bool take(struct bhi_series *series, size_t count, bool fresh, struct bhi_batches *batches) {
+    const size_t lives = series->race.on_processor ? 1 : GPU_LIVES;
     for (size_t i = 0; i < series->groups; i++) {
         const size_t more = bhi_group_begin(count, series->groups, i + 1) -
                             bhi_group_begin(count, series->groups, i);
-        if ((fresh || i > 0) && !bhi_series_renew(series, i)) {
+        if ((fresh || i > 0) && i % lives == 0 && !bhi_series_renew(series, i)) {
             return false;
         }
         if (!bhi_series_take(series, i)) {
@@ -203,6 +208,20 @@ static bool take_processor(struct bhi_timekeeper *timer, struct bhi_judge_outcom
     return bhi_base_open(court, &timer->base, outcome);
 }
 
+/* The first size that is timed says what is needed. */
+static bool open_maker(struct bhi_timekeeper *timer, struct bhi_judge_outcome *outcome) {
+    struct bhi_court *court = timer->court;
+    const struct bhi_trial *of = NULL;
+    for (size_t i = 0; i < court->task->size_count && !of; i++) {
+        of = bhi_timed_trial(court, i);
+    }
+    if (timer->on_processor || !of) {
+        return true;
+    }
+    court->maker = &timer->maker;
+    return bhi_maker_open_for(court, of, &timer->maker, outcome);
+}
+
 bool bhi_timekeeper_open(struct bhi_court *court, const bh_judge_options *options,
                          struct bhi_timekeeper *out, struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_timekeeper){.court = court, .options = *options};
@@ -213,6 +232,7 @@ bool bhi_timekeeper_open(struct bhi_court *court, const bh_judge_options *option
                       bhi_contender_open_reference(court, &out->itself, outcome) &&
                       (!court->baseline || bhi_reference_open(court, &out->truth, outcome)) &&
                       bhi_court_timed_stream(court, &court->source, outcome) &&
+                      open_maker(out, outcome) &&
                       (options->warm || bhi_flush_open(court, &out->flush, outcome));
     if (!good) {
         bhi_timekeeper_close(out);
@@ -221,7 +241,9 @@ bool bhi_timekeeper_open(struct bhi_court *court, const bh_judge_options *option
 }
 
 void bhi_timekeeper_close(struct bhi_timekeeper *timer) {
+    bhi_maker_close(&timer->maker);
     if (timer->court) {
+        timer->court->maker = NULL;
         bh_stream_release(timer->court->source);
         timer->court->source = NULL;
     }
@@ -280,11 +302,6 @@ static bool lengthen_batches(struct measuring *m) {
 
 /* -- the reference alone --------------------------------------------------------------------- */
 
-/* On a GPU, where memory takes long to make, all of it is kept. */
-static uint64_t kept_of(const struct bhi_timekeeper *timer, const struct bhi_trial *trial) {
-    return timer->on_processor ? 2 * trial->bytes : 0;
-}
-
 /* NULL: what times are compared with is the reference itself. */
 static struct bhi_reference *truth_of(struct bhi_timekeeper *timer) {
     return timer->court->baseline ? &timer->truth : NULL;
@@ -299,10 +316,11 @@ static bool measure_alone(struct bhi_timekeeper *timer, const struct bhi_trial *
                                   .reference = truth_of(timer),
                                   .flush = timer->options.warm ? NULL : &timer->flush,
                                   .trial = trial,
-                                  .keeps = kept_of(timer, trial)};
-    return measure_reference(&race,
-                             timer->options.timed_runs < ALONE ? timer->options.timed_runs : ALONE,
-                             &timer->alone[trial->size], outcome);
+                                  .on_processor = timer->on_processor};
+    const size_t runs = timer->options.timed_runs < ALONE ? timer->options.timed_runs : ALONE;
+    const bool good = measure_reference(&race, runs, &timer->alone[trial->size], outcome);
+    bhi_tray_close(&timer->itself.tray);
+    return good;
 }
 
 /* Before a candidate has a worker. */
@@ -512,7 +530,7 @@ static bool measure_size(struct bhi_timekeeper *timer, struct bhi_contender *can
                                   .reference = truth_of(timer),
                                   .flush = timer->options.warm ? NULL : &timer->flush,
                                   .trial = trial,
-                                  .keeps = kept_of(timer, trial),
+                                  .on_processor = timer->on_processor,
                                   .judgement = out};
     struct measuring m = {
         .timer = timer, .out = &out->timings[out->timing_count], .outcome = outcome};

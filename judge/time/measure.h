@@ -54,6 +54,7 @@ struct bhi_timekeeper {
     bool on_processor;              /* the driver runs kernels on processors */
     bool spreads; /* the driver runs kernels on processors, and has several of them */
     struct bhi_processor processor; /* the one that it has; by default, if it could have several */
+    struct bhi_maker maker;         /* of the court's source */
     struct bhi_base base;
     struct bhi_flush flush; /* {0}: caches are not flushed */
 };

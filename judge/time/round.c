@@ -24,7 +24,7 @@ struct round {
     struct bhi_race *race;
     size_t count;
     bool with_base;
-    struct bhi_material own;             /* unless it is a rehearsal */
+    size_t slot;                         /* of the first run */
     struct bhi_material *material;       /* what it reads; borrowed */
     struct bhi_setup **laps[BHI_RACERS]; /* |count| each; owned */
     bh_command *commands;                /* those of all laps of a racer; owned */
@@ -45,8 +45,8 @@ static uint64_t draw(const struct bhi_race *race, uint32_t which) {
 static bool make_material(struct round *round, struct bhi_judge_outcome *outcome) {
     const struct bhi_race *race = round->race;
     const bool rehearses = race->rehearsal && round->count == 1;
-    round->material = rehearses ? race->rehearsal : &round->own;
-    if (round->material->count) {
+    round->material = rehearses ? race->rehearsal : race->material;
+    if (rehearses && round->material->count) {
         return true;
     }
     uint64_t *seeds = calloc(round->count, sizeof *seeds);
@@ -56,8 +56,7 @@ static bool make_material(struct round *round, struct bhi_judge_outcome *outcome
     for (size_t i = 0; i < round->count; i++) {
         seeds[i] = draw(race, (uint32_t)i);
     }
-    const bool good =
-        bhi_material_make(race->court, race->trial, seeds, round->count, round->material, outcome);
+    const bool good = bhi_material_make(round->material, seeds, round->count, outcome);
     free(seeds);
     return good;
 }
@@ -83,10 +82,9 @@ static void release(struct round *round) {
         release_laps(round, i);
         free(round->laps[i]);
     }
-    bhi_material_free(&round->own);
     free(round->commands);
-    if (round->race->keeps) {
-        (void)!bh_context_trim(round->race->court->context, round->race->keeps, NULL);
+    if (round->material == round->race->material) {
+        bhi_material_drop(round->material); /* no other round reads it */
     }
 }
 
@@ -109,22 +107,39 @@ static bool add_commands(struct round *round, const struct bhi_setup *lap, bool 
     return good;
 }
 
-static bool make_laps(struct round *round, enum bhi_racer racer, bh_stream *stream,
+static bool has_inout(const struct bhi_task *task) {
+    bool found = false;
+    for (size_t i = 0; i < task->array_count; i++) {
+        found |= task->arrays[i].role == BHI_TASK_INOUT;
+    }
+    return found;
+}
+
+static bool make_laps(struct round *round, enum bhi_racer racer,
                       struct bhi_judge_outcome *outcome) {
     struct bhi_race *race = round->race;
+    struct bhi_court *court = race->court;
     const bool is_base = racer == BHI_RACER_BASE;
     struct bhi_contender *contender = race->contenders[is_base ? BHI_RACER_CANDIDATE : racer];
+    struct bhi_tray *tray = is_base ? &race->base->tray : &contender->tray;
     const struct bhi_program program = bhi_contender_program(contender);
-    struct bhi_inputs inputs;
-    /* No candidate can reach the worker of the empty kernel, or the reference's. */
-    bool good =
-        bhi_material_give(round->material, is_base ? BHI_RACER_REFERENCE : racer, &inputs, outcome);
+    const uint32_t word = (uint32_t)draw(race, UINT32_MAX - 2 - BHI_RACERS - (uint32_t)racer);
+    uint64_t stride;
+    if (has_inout(court->task)) {
+        bhi_tray_close(tray); /* no worker has what it is to read before its submission */
+    }
+    bool good = bhi_setup_stride(court, &program, race->trial, &stride, outcome) &&
+                bhi_tray_fit(tray, court, race->slots, stride, outcome) &&
+                bhi_tray_fill(tray, court, round->slot, round->count, word, outcome);
     round->command_count = 0;
     for (size_t i = 0; i < round->count && good; i++) {
         struct bhi_setup **lap = &round->laps[racer][i];
-        inputs.begin = i * round->material->stride;
-        good = bhi_setup_make(race->court, stream, &program, &round->material->trials[i], &inputs,
-                              lap, outcome) &&
+        struct bhi_lap_place slot = {
+            .outputs = tray->buffer, .outputs_begin = (round->slot + i) * stride, .word = word};
+        /* No candidate can reach the worker of the empty kernel, or the reference's. */
+        good = bhi_material_give(round->material, is_base ? BHI_RACER_REFERENCE : racer, i, &slot,
+                                 outcome) &&
+               bhi_setup_make(court, &program, &round->material->trials[i], &slot, lap, outcome) &&
                add_commands(round, *lap, is_base, outcome);
     }
     return good;
@@ -203,7 +218,7 @@ static bool run(struct round *round, enum bhi_racer racer, struct bhi_clocked *o
     const bool is_base = racer == BHI_RACER_BASE;
     bh_stream *stream = is_base ? race->base->stream : race->contenders[racer]->stream;
     race->running = racer;
-    if (!make_laps(round, racer, stream, outcome)) {
+    if (!make_laps(round, racer, outcome)) {
         return false;
     }
     if (race->flush && round->count == 1 && !bhi_flush_run(race->flush, outcome)) {
@@ -220,6 +235,9 @@ static bool run(struct round *round, enum bhi_racer racer, struct bhi_clocked *o
     }
     if (is_base || racer == BHI_RACER_TRUSTED) {
         release_laps(round, racer);
+    }
+    if (is_base && race->on_processor) {
+        bhi_tray_close(&race->base->tray); /* it runs seldom, and has no result */
     }
     return true;
 }
@@ -274,6 +292,13 @@ bool bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned
     struct round round = {.race = race, .count = count, .with_base = with_base};
     race->running = BHI_RACER_BASE;
     race->rounds++;
+    /* What earlier rounds had no living worker may get. On a GPU, where memory takes long to make, it is
+     * kept. */
+    if (race->on_processor) {
+        (void)!bh_context_trim(race->court->context, 0, NULL);
+    }
+    /* Single runs meet the memory that a batch meets. */
+    round.slot = count == 1 ? race->rounds % race->slots : 0;
     bool good = allocate(&round, outcome);
     for (size_t i = 0; i < BHI_RACERS && good; i++) {
         const enum bhi_racer racer = (enum bhi_racer)bhi_turn_of(race->rounds - 1, i, BHI_RACERS);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "judge/check/candidate.h"
-#include "judge/check/content.h"
+#include "judge/check/material.h"
 #include "judge/check/reference.h"
 #include "judge/time/contender.h"
 
@@ -43,11 +43,12 @@ struct bhi_race {
     uint64_t rounds;               /* so far */
     enum bhi_racer running;        /* it failed, if a round failed and |wrong| is false */
     bool wrong;                    /* a run of the candidate was wrong: see |judgement| */
-    uint64_t
-        keeps; /* bytes of host memory that the next round can use again; 0: as much as it is */
     /* The round does not count: it reads this, which the first of these rounds makes. Nobody learns
      * from it what the rounds that count read. NULL: it has inputs of its own. Borrowed. */
     struct bhi_material *rehearsal;
+    struct bhi_material *material; /* the inputs of those that count; borrowed */
+    bool on_processor;             /* the driver runs kernels there */
+    size_t slots;                  /* for runs: as many as a batch has, at most */
 };
 
 /* Runs all racers, in an order that changes (bhi_turn_of). |count| > 1: that many runs, each with

@@ -22,7 +22,7 @@ static const uint64_t host_bytes = UINT64_C(32) << 20, device_bytes = UINT64_C(1
 
 static size_t batch_of(const struct bhi_race *race) {
     const struct bhi_task *task = race->court->task;
-    const uint64_t bytes = race->keeps ? host_bytes : device_bytes;
+    const uint64_t bytes = race->on_processor ? host_bytes : device_bytes;
     const uint64_t by_memory = bytes / (race->trial->bytes + 1);
     uint64_t count = BUFFERS / task->array_count;
     count = count < BATCH ? count : BATCH;
@@ -36,12 +36,17 @@ static size_t groups_of(size_t count) {
     return groups < BHI_RATIO_GROUPS_MOST ? groups : BHI_RATIO_GROUPS_MOST;
 }
 
+static void open_rehearsal(struct bhi_series *series) {
+    bhi_material_open(series->race.court, series->race.trial, &series->rehearsal);
+}
+
 /* Takes rounds that do not count, or, with |rehearse| false, those that do. Where arrays are large, what
  * the former read is made again rather than kept. */
 static void rehearse(struct bhi_series *series, bool rehearse) {
     series->race.rehearsal = rehearse ? &series->rehearsal : NULL;
     if (!rehearse && series->batch == BATCH_LEAST) {
-        bhi_material_free(&series->rehearsal);
+        bhi_material_close(&series->rehearsal);
+        open_rehearsal(series);
     }
 }
 
@@ -68,6 +73,10 @@ bool bhi_series_begin(const struct bhi_race *race, size_t count, struct bhi_judg
                                .groups = groups_of(count),
                                .batch = batch_of(race),
                                .outcome = outcome};
+    open_rehearsal(out);
+    bhi_material_open(race->court, race->trial, &out->material);
+    out->race.material = &out->material;
+    out->race.slots = out->batch;
     for (int i = 0; i < BHI_RACER_BASE; i++) {
         if (!(out->times[i] = calloc(count, sizeof *out->times[i])) ||
             !(out->hosts[i] = calloc(count, sizeof *out->hosts[i]))) {
@@ -82,7 +91,8 @@ void bhi_series_free(struct bhi_series *series) {
         free(series->times[i]);
         free(series->hosts[i]);
     }
-    bhi_material_free(&series->rehearsal);
+    bhi_material_close(&series->rehearsal);
+    bhi_material_close(&series->material);
 }
 
 uint64_t bhi_seen_ns(const struct bhi_clocked *clocked) {

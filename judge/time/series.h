@@ -21,6 +21,7 @@ struct bhi_series {
     bool device;                       /* the workers claim times of the device */
     bool unclaimed;                    /* the candidate's does not, and the reference's does */
     struct bhi_material rehearsal;     /* what rounds read that do not count */
+    struct bhi_material material;      /* what the others read */
     struct bhi_judge_outcome *outcome; /* borrowed */
 };
 

@@ -99,6 +99,7 @@ BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
     }
     BHT_STR_EQ(program->kernel->name, "kernel");
     BHT_TRUE(program->groups == groups);
+    BHT_EQ(!program->rack, program->number == BHI_NO_NOISE); /* that run has no memory of another */
     if (run == scene.fails || scene.fails < 0) {
         bhi_judge_outcome_fail(why, scene.status, "it failed");
         why->blame = scene.blame;

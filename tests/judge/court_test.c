@@ -317,26 +317,28 @@ TEST(readers_of_a_device_do_not_share) {
     open_court(text);
     for (int i = 0; i < 2; i++) {
         struct bhi_material material;
-        struct bhi_inputs inputs[BHI_MATERIAL_READERS + 1];
+        struct bhi_lap_place places[BHI_MATERIAL_READERS + 1];
         on_device = i;
         court.source = (bh_stream *)(void *)&court;
-        BHT_TRUE(bhi_material_make(&court, court.trials.list, seeds, RUNS, &material, &outcome));
+        bhi_material_open(&court, court.trials.list, &material);
+        BHT_TRUE(bhi_material_make(&material, seeds, RUNS, &outcome));
         for (uint32_t k = 0; k <= BHI_MATERIAL_READERS; k++) { /* one of them reads again */
-            BHT_TRUE(bhi_material_give(&material, k % BHI_MATERIAL_READERS, &inputs[k], &outcome));
-            BHT_EQ(inputs[k].buffer == inputs[0].buffer,
-                   !on_device || k % BHI_MATERIAL_READERS == 0);
             for (size_t run = 0; run < RUNS; run++) {
-                const uint64_t at = run * material.stride;
+                struct bhi_lap_place *const place = &places[k];
                 const struct bhi_trial *trial = &material.trials[run];
-                BHT_MEM_EQ(inputs[k].buffer->bytes + at +
-                               bhi_inputs_offset(&inputs[k], &task, trial, 0),
+                BHT_TRUE(
+                    bhi_material_give(&material, k % BHI_MATERIAL_READERS, run, place, &outcome));
+                BHT_EQ(place->inputs == places[0].inputs,
+                       !on_device || k % BHI_MATERIAL_READERS == 0);
+                BHT_EQ(place->inputs_begin, run * material.stride);
+                BHT_MEM_EQ(place->inputs->bytes + bhi_lap_input(place, &task, trial, 0),
                            trial->arrays[0].before, 3);
                 BHT_TRUE(trial->timed && !trial->arrays[1].before);
             }
         }
         BHT_NE(memcmp(material.trials[0].arrays[0].before, material.trials[1].arrays[0].before, 3),
                0);
-        bhi_material_free(&material);
+        bhi_material_close(&material);
         BHT_EQ(script_objects, 0);
     }
     court.source = NULL;

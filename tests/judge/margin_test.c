@@ -75,7 +75,7 @@ enum { X, V, Y, Z, ARRAYS, MOST_BUFFERS = 24 };
 static struct fake {
     uint64_t size;
     int references;
-    uint8_t bytes[BHI_TAIL + 64];
+    uint8_t bytes[BHI_TAIL + 8 * BHI_MARGIN + 256];
 } fakes[MOST_BUFFERS];
 static size_t made;
 
@@ -104,9 +104,23 @@ BHT_WRAP(bool, bhi_content_commit, bh_buffer *of, uint64_t size, void *room,
     return true;
 }
 
-BHT_WRAP(bool, bhi_content_read, bh_buffer *of, uint64_t size, void **out_room,
+BHT_WRAP(bool, bhi_content_read, bh_buffer *of, uint64_t offset, uint64_t size, void **out_room,
          struct bhi_judge_outcome *outcome) {
-    return __wrap_bhi_content_begin(of, size, out_room, outcome);
+    BHT_LE(offset + size, fake_of(of)->size);
+    *out_room = fake_of(of)->bytes + offset;
+    return true;
+}
+
+BHT_WRAP(bool, bhi_content_write, bh_buffer *of, uint64_t offset, const void *bytes, uint64_t size,
+         struct bhi_judge_outcome *outcome) {
+    BHT_LE(offset + size, fake_of(of)->size);
+    memcpy(fake_of(of)->bytes + offset, bytes, size);
+    return true;
+}
+
+BHT_WRAP(void *, bhi_content_take, bh_buffer *of, void *room, uint64_t offset, uint64_t size) {
+    void *const taken = malloc(size);
+    return taken ? memcpy(taken, (uint8_t *)room + offset, size) : NULL;
 }
 
 BHT_WRAP(void, bhi_content_leave, bh_buffer *of, void *room) {
@@ -121,6 +135,10 @@ BHT_WRAP(void, bh_buffer_release, bh_buffer *of) {
 
 BHT_WRAP(void, bh_buffer_retain, bh_buffer *of) {
     fake_of(of)->references++;
+}
+
+BHT_WRAP(uint64_t, bh_buffer_size, const bh_buffer *of) {
+    return ((const struct fake *)(const void *)of)->size;
 }
 
 static struct bhi_task task;
@@ -168,11 +186,11 @@ static const bh_command *command_of(const struct bhi_setup *setup) {
 }
 
 static struct bhi_setup *set_up_with(uint64_t exact, uint64_t number, const struct bhi_trial *trial,
-                                     const struct bhi_inputs *inputs) {
+                                     const struct bhi_lap_place *at) {
     const struct bhi_program program = {
         .kernel = &kernel, .groups = &task.groups, .exact = exact, .number = number};
     struct bhi_setup *setup = NULL;
-    if (!bhi_setup_make(&court, NULL, &program, trial, inputs, &setup, &outcome)) {
+    if (!bhi_setup_make(&court, &program, trial, at, &setup, &outcome)) {
         BHT_FAIL("%s", outcome.message);
     }
     return setup;
@@ -220,6 +238,34 @@ TEST(a_run_has_buffers_of_its_own) {
     BHT_NE(memcmp(fakes[Y].bytes, fakes[V].bytes, BHI_MARGIN), 0); /* nor does an array */
     bhi_setup_free(first);
     bhi_setup_free(second);
+    for (size_t i = 0; i < made; i++) {
+        BHT_EQ(fakes[i].references, 0);
+    }
+}
+
+/* To make memory takes longer than to run. But a trial of another size has other buffers, and contents are
+ * fresh. */
+TEST(a_worker_has_its_buffers_again) {
+    struct bhi_rack rack = {.count = 0};
+    const struct bhi_program program = {.kernel = &kernel, .groups = &task.groups, .rack = &rack};
+    uint8_t noise[BHI_MARGIN];
+    made = 0;
+    for (int run = 0; run < 3; run++) {
+        struct bhi_setup *setup;
+        rack.of = run == 2; /* those are of other trials */
+        BHT_TRUE(bhi_setup_make(&court, &program, court.trials.list, NULL, &setup, &outcome));
+        BHT_EQ(made, run < 2 ? ARRAYS : 2 * ARRAYS);
+        if (run == 1) {
+            BHT_NE(memcmp(noise, fakes[Y].bytes, sizeof noise), 0);
+            BHT_NE(memcmp(noise, fakes[Z].bytes, sizeof noise), 0);
+        }
+        memcpy(noise, fakes[Y].bytes, sizeof noise);
+        struct bhi_launched launched = take(setup);
+        BHT_TRUE(!launched.strayed);
+        bhi_launched_free(&launched);
+        bhi_setup_free(setup);
+    }
+    bhi_rack_close(&rack);
     for (size_t i = 0; i < made; i++) {
         BHT_EQ(fakes[i].references, 0);
     }
@@ -419,21 +465,55 @@ TEST(an_array_is_exact_where_that_is_asked_for) {
     BHT_EQ(shown_by(set_up_with(UINT64_MAX, 0, court.trials.list, NULL)), 0);
 }
 
-/* The inputs of all timed runs are in one buffer, where each begins behind the other. */
+/* The inputs of all timed runs are in one buffer, where each begins behind the other, and so are their
+ * outputs: those hold a word over and over, also in their margins. */
 TEST(timed_runs_see_their_arrays_alone) {
+    enum { BEGIN = 256 };
+    static const uint32_t word = 0xFEDCBA98;
     struct bhi_trial timed;
     BHT_TRUE(bhi_trial_anew(&task, court.trials.list, 3, NULL, &timed));
     declare(BH_BINDING_STORAGE_BUFFER);
-    made = 1;
-    fakes[0] = (struct fake){.size = 4096, .references = 1};
-    const struct bhi_inputs inputs = {.buffer = (bh_buffer *)(void *)&fakes[0], .begin = 256};
-    struct bhi_setup *setup = set_up_with(0, 0, &timed, &inputs);
-    const bh_binding *x = &command_of(setup)->dispatch.bindings[X];
-    BHT_TRUE(x->buffer == inputs.buffer);
-    BHT_EQ(x->offset, 256);
+    made = 2;
+    for (size_t i = 0; i < made; i++) {
+        fakes[i] = (struct fake){.size = sizeof fakes[i].bytes, .references = 1};
+        for (size_t k = 0; k < sizeof fakes[i].bytes; k++) {
+            fakes[i].bytes[k] = (uint8_t)(word >> k % sizeof word * 8);
+        }
+    }
+    const struct bhi_lap_place at = {.inputs = (bh_buffer *)(void *)&fakes[0],
+                                     .inputs_begin = BEGIN,
+                                     .outputs = (bh_buffer *)(void *)&fakes[1],
+                                     .outputs_begin = BEGIN,
+                                     .word = word};
+    struct bhi_setup *setup = set_up_with(0, 0, &timed, &at);
+    const bh_binding *bindings = command_of(setup)->dispatch.bindings;
+    uint64_t end = BEGIN;
+    BHT_TRUE(bindings[X].buffer == at.inputs);
+    BHT_EQ(bindings[X].offset, BEGIN);
+    for (uint32_t i = V; i < ARRAYS; i++) {
+        const uint64_t bytes = bytes_of(i);
+        BHT_TRUE(bindings[i].buffer == at.outputs);
+        BHT_EQ(bindings[i].size, bytes);
+        BHT_EQ(bindings[i].offset, end + BHI_MARGIN);
+        for (uint64_t k = 0; k < 2; k++) { /* the margins' last and first byte beside it */
+            uint8_t *const byte = &fakes[1].bytes[end + BHI_MARGIN - 1 + k * (bytes + 1)];
+            struct bhi_launched launched = take(setup);
+            BHT_TRUE(!launched.strayed);
+            bhi_launched_free(&launched);
+            *byte ^= 1;
+            launched = take(setup);
+            BHT_TRUE(launched.strayed);
+            BHT_STR_EQ(launched.stray_place, task.arrays[i].place);
+            bhi_launched_free(&launched);
+            *byte ^= 1;
+        }
+        end += bhi_lap_bytes(bytes + 2 * BHI_MARGIN);
+    }
     BHT_EQ(fakes[0].references, 2);
+    BHT_EQ(fakes[1].references, 1 + ARRAYS - V);
     BHT_EQ(shown_by(setup), 0);
     BHT_EQ(fakes[0].references, 1);
+    BHT_EQ(fakes[1].references, 1);
     bhi_trial_free(&task, &timed);
 }
 
@@ -484,7 +564,7 @@ static void drop(struct bhi_judged_kernel *out) {
 static struct bhi_setup *set_up_plan(const struct bhi_judged_kernel *of, uint64_t number) {
     const struct bhi_program program = {.kernel = of, .groups = &task.groups, .number = number};
     struct bhi_setup *setup = NULL;
-    if (!bhi_setup_make(&court, NULL, &program, court.trials.list, NULL, &setup, &outcome)) {
+    if (!bhi_setup_make(&court, &program, court.trials.list, NULL, &setup, &outcome)) {
         BHT_FAIL("%s", outcome.message);
     }
     return setup;

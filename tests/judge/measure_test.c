@@ -11,8 +11,9 @@
 
 /* A run on the device; the way to the worker and back; a batch of the empty kernel. */
 enum { RUN_NS = 150000, WAY_NS = 150000, BASE_NS = 300000, RUNS = 48 };
-/* So many rounds has a measurement: in eight groups six runs, nine that do not count, a batch. */
-enum { ROUNDS = 8 * (6 + 9 + 1) };
+/* So many rounds has a measurement: in eight groups six runs and a batch; and nine that do not count for
+ * each fresh worker. */
+enum { ROUNDS = 8 * (6 + 1) + 2 * 9 };
 
 /* What differs from honest runs of the reference's kernel on a quiet machine. 0: nothing. */
 struct scene {
@@ -24,6 +25,7 @@ struct scene {
     double busy_batches;  /* from the first candidate's worker on all batches take so much longer */
     double later;         /* in the second half of a measurement all runs take so much longer */
     double longer;        /* all runs take so much longer */
+    bool on_processor;    /* the driver runs kernels there */
     bool gone, changed;   /* the candidate's file, since it was checked */
     double shared;        /* others have the processor: by all clocks runs take up to so much
                              longer, but not by what the kernel counts as the workers' work */
@@ -31,6 +33,7 @@ struct scene {
 
 static struct scene scene;
 static bool was_beside; /* a candidate has run */
+static size_t renewed;  /* so many fresh workers there were */
 static size_t alone;    /* runs that the reference has had without a candidate */
 
 static double factor(double given) {
@@ -57,6 +60,7 @@ BHT_WRAP(bool, bhi_contender_open_reference, struct bhi_court *court, struct bhi
 
 BHT_WRAP(bool, bhi_contender_renew, const struct bhi_court *court, struct bhi_contender *contender,
          struct bhi_judge_outcome *outcome) {
+    renewed++;
     return true;
 }
 
@@ -74,7 +78,12 @@ BHT_WRAP(bool, bhi_court_timed_stream, const struct bhi_court *court, bh_stream 
 
 BHT_WRAP(bool, bhi_stream_is_on_processor, bh_stream *stream, bool *out,
          struct bhi_judge_outcome *outcome) {
-    *out = false;
+    *out = scene.on_processor;
+    return true;
+}
+
+BHT_WRAP(bool, bhi_maker_open_for, const struct bhi_court *court, const struct bhi_trial *of,
+         struct bhi_maker *out, struct bhi_judge_outcome *outcome) {
     return true;
 }
 
@@ -124,13 +133,13 @@ static bh_judge_verdict measure(struct scene what) {
     static struct bhi_task task = {.size_count = 1, .array_count = 3, .parameter_count = 0};
     static struct bhi_trial trial = {.bytes = 4096};
     struct bhi_court court = {.task = &task, .trials = {.list = &trial, .count = 1}};
-    const bh_judge_options options = {.timed_runs = RUNS, .warm = true};
+    const bh_judge_options options = {.timed_runs = RUNS, .warm = true, .all_processors = true};
     struct bhi_timekeeper timer;
     struct bhi_judge_outcome outcome = {.status = BH_OK};
     struct bhi_candidate candidate = {.judged = true};
     scene = what;
     was_beside = false;
-    alone = 0;
+    alone = renewed = 0;
     BHT_TRUE(bhi_timekeeper_open(&court, &options, &timer, &outcome));
     BHT_TRUE(bhi_timekeeper_measure(&timer, &candidate, &outcome));
     BHT_EQ(candidate.judgement.timing_count, 1);
@@ -193,6 +202,15 @@ TEST(an_honest_candidate) {
     BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01);
     BHT_TRUE(timing.host_ns > RUN_NS && timing.host_ns < 1.05 * RUN_NS);
     BHT_TRUE(!timing.noisy && timing.noise < 0.005);
+}
+
+/* The reference beside itself in five groups, then beside the candidate in eight, whose first workers are
+ * fresh. */
+TEST(workers_live_for_a_group_and_a_gpus_for_four) {
+    BHT_EQ(measure((struct scene){.on_processor = true}), BH_JUDGE_CORRECT);
+    BHT_EQ(renewed, 2u * (5 + 7));
+    BHT_EQ(measure((struct scene){0}), BH_JUDGE_CORRECT);
+    BHT_EQ(renewed, 2u * (2 + 1));
 }
 
 TEST(noise_is_said) {
