@@ -177,6 +177,14 @@ static uint64_t behind(const struct bhi_setup *setup, uint32_t index) {
     return is_input(setup, index) ? BHI_TAIL : BHI_MARGIN;
 }
 
+/* How many bytes a binding of the array has. None may have 0: an element of any type is behind an array that is
+ * empty, of what is there in any case. */
+static uint64_t binding_size(const struct bhi_setup *setup, uint32_t index, bool shown) {
+    enum { ELEMENT = 16 };
+    const uint64_t size = setup->forms[index].bytes + (shown ? behind(setup, index) : 0);
+    return size ? size : ELEMENT;
+}
+
 static void command_kernel(struct bhi_setup *setup) {
     for (size_t k = 0; k < setup->kernel->count; k++) {
         struct bhi_setup_step *step = &setup->steps[k];
@@ -186,8 +194,7 @@ static void command_kernel(struct bhi_setup *setup) {
             const uint32_t array = step->arrays[b];
             step->bindings[b].buffer = setup->racked[array].buffer;
             step->bindings[b].offset = setup->offsets[array];
-            step->bindings[b].size =
-                setup->forms[array].bytes + (step->shown >> b & 1 ? behind(setup, array) : 0);
+            step->bindings[b].size = binding_size(setup, array, step->shown >> b & 1);
         }
         setup->commands[k] =
             (bh_command){.type = BH_COMMAND_DISPATCH,
@@ -347,9 +354,8 @@ static uint64_t room_of(const struct bhi_setup *setup, uint32_t index) {
 
 /* The size of the buffer of array |index|. */
 static uint64_t buffer_size(const struct bhi_setup *setup, uint32_t index) {
-    const uint64_t more = setup->shown >> index & 1 ? behind(setup, index) : 0;
-    return setup->forms[index].bytes +
-           (has_margins(setup, index) ? 2 * margin_of(setup, index) : more);
+    return has_margins(setup, index) ? setup->forms[index].bytes + 2 * BHI_MARGIN
+                                     : binding_size(setup, index, setup->shown >> index & 1);
 }
 
 /* Of random bits half are numbers near 0, which would change no result. */

@@ -83,7 +83,8 @@ static bool make_array(const struct bhi_task *task, struct bhi_trials *trials,
     if (trial->fill && trial->fill <= array->fill_count) {
         out->fill = array->fills[trial->fill - 1];
     }
-    if (!bhi_task_end_filler(task, trial->size, &out->fill.ends, &out->fill.filler, complaint)) {
+    if (out->count &&
+        !bhi_task_end_filler(task, trial->size, &out->fill.ends, &out->fill.filler, complaint)) {
         return false;
     }
     if (trials->kept + out->form.bytes <= BHI_TRIALS_LEAST) {

@@ -58,8 +58,11 @@ static bool take_size(struct parser *parser, const json_t *object, bool check_on
                           task->parameters[i]);
         }
         enter(parser, task->parameters[i]);
-        if (!json_is_integer(value) || json_integer_value(value) < 1) {
-            return refuse(parser, "it must be a whole number from 1");
+        /* Nothing takes no time. */
+        const int least = check_only ? 0 : 1;
+        if (!json_is_integer(value) || json_integer_value(value) < least) {
+            return refuse(parser, "it must be a whole number from %d%s", least,
+                          check_only ? "" : "; 0 may be among \"check_sizes\"");
         }
         leave(parser);
         size->values[i] = (uint64_t)json_integer_value(value);
@@ -122,13 +125,13 @@ static bool take_range(struct parser *parser, const json_t *value, struct bhi_ta
     bool good = count == 2 || count == 3;
     for (size_t i = 0; i < count && good; i++) {
         const json_t *number = json_array_get(value, i);
-        good = json_is_integer(number) && json_integer_value(number) > 0;
+        good = json_is_integer(number) && json_integer_value(number) >= !!i;
         numbers[i] = (uint64_t)json_integer_value(number);
     }
     *out = (struct bhi_task_range){numbers[0], numbers[1], numbers[2]};
     return (good && out->low <= out->high) ||
-           refuse(parser, "it must be [LEAST, GREATEST] or [LEAST, GREATEST, STEP], whole numbers "
-                          "from 1");
+           refuse(parser, "it must be [LEAST, GREATEST] or [LEAST, GREATEST, STEP], whole numbers, "
+                          "of which only LEAST may be 0");
 }
 
 static bool take_hidden_ranges(struct parser *parser, const json_t *object) {

@@ -131,6 +131,14 @@ static bool blame_size(const struct bhi_task *task, size_t size, struct bhi_comp
                       bhi_task_size_text(task, size, text));
 }
 
+bool bhi_task_has_zero(const struct bhi_task *task, size_t size) {
+    bool found = false;
+    for (size_t i = 0; i < task->parameter_count; i++) {
+        found |= !task->sizes[size].values[i];
+    }
+    return found;
+}
+
 bool bhi_task_shape(const struct bhi_task *task, size_t size, const struct bhi_task_array *array,
                     struct bhi_array *out_array, struct bhi_complaint *complaint) {
     *out_array = (struct bhi_array){.dtype = array->dtype, .dimensions = array->rank};
@@ -138,7 +146,7 @@ bool bhi_task_shape(const struct bhi_task *task, size_t size, const struct bhi_t
         if (!compute(task, size, NULL, &array->shape[i], &out_array->shape[i], complaint)) {
             return blame_size(task, size, complaint);
         }
-        if (!out_array->shape[i]) {
+        if (!out_array->shape[i] && !bhi_task_has_zero(task, size)) {
             bhi_refuse(complaint, "dimension %u is 0", i);
             return blame_size(task, size, complaint);
         }
@@ -187,6 +195,7 @@ bool bhi_task_groups_for(const struct bhi_task *task, size_t size,
         if (!compute(task, size, local_size, &groups->along[i], &count, complaint)) {
             return blame_size(task, size, complaint);
         }
+        count = !count && bhi_task_has_zero(task, size) ? 1 : count;
         if (count < 1 || count > UINT32_MAX) {
             bhi_refuse(complaint, "%" PRIu64 " groups along %c: from 1 to 4294967295 are possible",
                        count, "xyz"[i]);
@@ -265,7 +274,7 @@ bool bhi_task_amount(const struct bhi_task *task, size_t size, const struct bhi_
     if (!compute(task, size, NULL, number, out, complaint)) {
         return blame_size(task, size, complaint);
     }
-    if (number->expression && !*out) {
+    if (number->expression && !*out && !bhi_task_has_zero(task, size)) {
         bhi_refuse(complaint, "it is 0");
         return blame_size(task, size, complaint);
     }
@@ -287,9 +296,10 @@ static bool check_fills(const struct bhi_task *task, size_t size,
 static const char *check_array(const struct bhi_task *task, size_t size,
                                const struct bhi_task_array *array,
                                struct bhi_complaint *complaint) {
-    struct bhi_array ignored;
+    struct bhi_array form;
     struct bhi_filler filler = array->filler;
-    return !bhi_task_shape(task, size, array, &ignored, complaint)              ? "shape"
+    return !bhi_task_shape(task, size, array, &form, complaint)                 ? "shape"
+           : !form.bytes                                                        ? NULL
            : !bhi_task_end_filler(task, size, &array->ends, &filler, complaint) ? "fill"
            : !check_fills(task, size, array, complaint)                         ? "fills"
                                                                                 : NULL;

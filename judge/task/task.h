@@ -152,6 +152,8 @@ bool bhi_task_draw_sizes(struct bhi_task *task, uint64_t seed, struct bhi_compla
 /* The size as text: "n=64, m=3", or "the only size" without parameters. Returns |out|. */
 enum { BHI_SIZE_TEXT = 256 };
 const char *bhi_task_size_text(const struct bhi_task *task, size_t size, char out[BHI_SIZE_TEXT]);
+/* Is one of the numbers of the size 0? Then arrays may be empty. */
+bool bhi_task_has_zero(const struct bhi_task *task, size_t size);
 /* Computes the array's type and shape for a size. */
 bool bhi_task_shape(const struct bhi_task *task, size_t size, const struct bhi_task_array *array,
                     struct bhi_array *out_array, struct bhi_complaint *complaint);
@@ -159,7 +161,7 @@ bool bhi_task_shape(const struct bhi_task *task, size_t size, const struct bhi_t
 bool bhi_task_end_filler(const struct bhi_task *task, size_t size, const struct bhi_task_ends *ends,
                          struct bhi_filler *filler, struct bhi_complaint *complaint);
 /* Computes the groups for a kernel whose workgroup is |local_size|, which expressions know as
- * local_x, local_y and local_z. */
+ * local_x, local_y and local_z. Where that is 0 because a number of the size is, there is one. */
 bool bhi_task_groups_for(const struct bhi_task *task, size_t size,
                          const struct bhi_task_groups *groups, const uint32_t local_size[3],
                          uint32_t out_groups[3], struct bhi_complaint *complaint);

@@ -400,6 +400,40 @@ TEST(an_access_behind_an_array_meets_what_is_there) {
     }
 }
 
+/* No binding can have 0 bytes: behind an array that is empty is what is behind any, also to a kernel that
+ * cannot see it. */
+TEST(an_array_that_is_empty_has_noise_and_margins) {
+    struct bhi_trials trials;
+    struct bhi_complaint complaint;
+    enum { ELEMENT = 16 };
+    task.sizes[0].values[0] = 0;
+    BHT_TRUE(bhi_trials_make(&task, NULL, 0, &trials, &complaint));
+    for (int shown = 0; shown < 2; shown++) {
+        declare(shown ? BH_BINDING_STORAGE_BUFFER : BH_BINDING_UNIFORM_BUFFER);
+        made = 0;
+        struct bhi_setup *setup = set_up_with(0, 0, trials.list, NULL);
+        const bh_command *command = command_of(setup);
+        const bh_binding *x = &command->dispatch.bindings[X], *y = &command->dispatch.bindings[Y];
+        BHT_EQ(command->dispatch.groups[0], 1);
+        BHT_EQ(x->size, shown ? BHI_TAIL : ELEMENT);
+        BHT_EQ(x->size, fakes[X].size);
+        BHT_EQ(y->size, shown ? BHI_MARGIN : ELEMENT);
+        BHT_EQ(y->offset, BHI_MARGIN);
+        BHT_EQ(fakes[Y].size, 2 * BHI_MARGIN);
+        BHT_TRUE(fakes[X].bytes[3] || fakes[X].bytes[7] || fakes[X].bytes[11]);
+        struct bhi_launched launched = take(setup);
+        BHT_TRUE(!launched.strayed);
+        bhi_launched_free(&launched);
+        fakes[Y].bytes[BHI_MARGIN] ^= 1;
+        launched = take(setup);
+        BHT_TRUE(launched.strayed && launched.stray_offset == 0);
+        BHT_STR_EQ(launched.stray_place, "Y");
+        bhi_launched_free(&launched);
+        bhi_setup_free(setup);
+    }
+    bhi_trials_free(&task, &trials);
+}
+
 /* Two runs of one number have the same noise, in outputs and behind inputs; others have another. */
 TEST(a_number_decides_the_noise) {
     declare(BH_BINDING_STORAGE_BUFFER);

@@ -195,7 +195,8 @@ TEST(fields_that_are_wrong) {
     refuse(2, "`scale`", "7", "`name`: it must be a string of 1 to 63 bytes");
     refuse(2, "`scale`", "`0123456789012345678901234567890123456789012345678901234567890123`",
            "`name`: it must be a string of 1 to 63 bytes");
-    refuse(3, "`n`: 1000", "`n`: 0", "`sizes` [0] `n`: it must be a whole number from 1");
+    refuse(3, "`n`: 1000", "`n`: 0",
+           "`sizes` [0] `n`: it must be a whole number from 1; 0 may be among `check_sizes`");
     refuse(3, "`m`: 4, ", "", "`sizes` [1]: each size must have the same names");
     refuse(3, "`m`: 4", "`k`: 4",
            "`sizes` [1]: there is no `m`; each size must have the same names");
@@ -577,6 +578,26 @@ TEST(a_seed_draws_the_same_hidden_sizes_again) {
     }
 }
 
+/* The first size of "check_sizes" that has a 0: arrays may be empty there, and nowhere else. */
+TEST(a_size_of_0_has_empty_arrays_and_a_group) {
+    static const uint32_t local[3] = {64, 1, 1};
+    uint32_t groups[3];
+    struct bhi_array form;
+    parse(replaced("[{`n`: 1, `m`: 1}]", "[{`n`: 0, `m`: 2}]"));
+    BHT_TRUE(bhi_task_has_zero(&task, 2) && !bhi_task_has_zero(&task, 1));
+    BHT_TRUE(bhi_task_shape(&task, 2, &task.arrays[0], &form, &complaint));
+    BHT_TRUE(form.bytes == 0 && form.shape[0] == 0 && form.shape[1] == 2);
+    BHT_TRUE(bhi_task_groups_for(&task, 2, &task.groups, local, groups, &complaint));
+    BHT_TRUE(groups[0] == 1 && groups[1] == 2);
+    parse(with_hidden("{`n`: [0, 1]}"));
+    parse(bht_quoted(
+        "{`sizes`: [{`n`: 9}], `check_sizes`: [{`n`: 0}], `groups`: [1],"
+        " `in`: {`X`: {`dtype`: `u32`, `shape`: [`n`], `fill`: {`integers`: [0, `n - 1`]}}},"
+        " `out`: {`Y`: {`dtype`: `u8`, `shape`: []}}, `reference`: {`kernel`: `r`}}"));
+    refuse(4, "[{`n`: 1, `m`: 1}]", "[{`n`: 0, `m`: -1}]",
+           "`check_sizes` [0] `m`: it must be a whole number from 0");
+}
+
 TEST(hidden_sizes_for_which_nothing_can_be_computed_are_refused) {
     refuse_text(with_hidden("0"),
                 bht_quoted("t.json:5: `hidden_sizes`: it must be from 1 to 16, or an "
@@ -591,7 +612,7 @@ TEST(hidden_sizes_for_which_nothing_can_be_computed_are_refused) {
         with_hidden("{`n`: [3, 2]}"),
         bht_quoted(
             "t.json:5: `hidden_sizes` `n`: it must be [LEAST, GREATEST] or [LEAST, GREATEST, "
-            "STEP], whole numbers from 1"));
+            "STEP], whole numbers, of which only LEAST may be 0"));
     refuse_text(
         with_hidden("{`n`: [1, 9223372036854775807]}"),
         bht_quoted(
@@ -814,11 +835,11 @@ TEST(lines_of_odd_texts) {
     refuse(6, "  `in`: {\n", "  `in`: {\n    `a\\`}]b`: {`dtype`: `}{`},\n",
            "`in` `a`}]b` `dtype`: it must be one of " BHI_DTYPE_NAMES);
     refuse(3, "`scale`,\n  `sizes`: [{`n`: 1000", "`a\\`}]{b`,\n  `sizes`: [{`n`: 0",
-           "`sizes` [0] `n`: it must be a whole number from 1");
+           "`sizes` [0] `n`: it must be a whole number from 1; 0 may be among `check_sizes`");
     refuse(4, "`m`: 3}, {`m`: 4", "`m`: 3},\n{`m`: 0",
-           "`sizes` [1] `m`: it must be a whole number from 1");
-    refuse(5, "[{`n`: 1, `m`: 1}]", "[{`n`: 1, `m`: 1},\n{`n`: 1, `m`: 0},\n{`n`: 0}]",
-           "`check_sizes` [1] `m`: it must be a whole number from 1");
+           "`sizes` [1] `m`: it must be a whole number from 1; 0 may be among `check_sizes`");
+    refuse(5, "[{`n`: 1, `m`: 1}]", "[{`n`: 1, `m`: 1},\n{`n`: 1, `m`: -1},\n{`n`: 0}]",
+           "`check_sizes` [1] `m`: it must be a whole number from 0");
     refuse(11, "`X`: {`dtype`: `f32`", "`X`\n:\n{\n`dtype`:\n1",
            "`in` `X` `dtype`: it must be one of " BHI_DTYPE_NAMES);
 }

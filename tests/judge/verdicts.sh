@@ -46,6 +46,22 @@ says detector.comp WRONG '.size == {n: 1} and .hidden and .seed == "42"'
 says noisy.comp CORRECT '.deterministic == false'
 expect_json '[.candidates[] | select(.verdict == "WRONG") | .deterministic == null and .blame == "none"] | all'
 
+# Indices of an array of 0 elements have no ends, and there is one group.
+case_name="sizes of 0"
+task zero.json '.check_sizes += [{n: 0}] | .hidden_sizes = {n: [0, 2]} | .reference = {kernel: "right.comp"} | del(.fills)
+    | .in.Y = {dtype: "f32", shape: ["n"], fill: {integers: [0, "n - 1"]}}'
+kernel stray.comp <<< 'if (i < max(n, 1u)) z[i] = a * x[i] + y[i];'
+kernel long.comp <<< 'if (i < min(n, uint(z.length()))) z[i] = a * x[i] + y[i];'
+LIMIT=120 cli judge zero.json right.comp stray.comp long.comp --seed 42 --json --html page.html --dump arrays
+expect_status 1
+says right.comp CORRECT '.deterministic and (.errors | length == 1)'
+says stray.comp STRAY_WRITE '.runs == 1 and .size == {n: 0} and .wrong == null and .dump == "arrays/stray.comp"'
+says stray.comp STRAY_WRITE '.message == "it wrote at byte 1 past the end of Z (n=0, seed 1)"'
+says long.comp CORRECT
+jq '.reference = {eval: "Z = a*X + Y"} | .out.Z.compare = "unordered"' zero.json > eval.json
+LIMIT=120 cli judge eval.json right.comp --seed 42 --json
+expect_status 0
+
 case_name="for a person"
 LIMIT=120 cli judge task.json right.comp first.comp noisy.comp --seed 18446744073709551615
 expect_status 1

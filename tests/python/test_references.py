@@ -193,6 +193,43 @@ def test_a_check_says_what_is_wrong():
     assert len(seen) == right.runs + 2 and seen[0].shape == (2, 50)  # one more look at what is wrong
 
 
+def test_arrays_of_0_elements_have_their_shape():
+    sizes = []
+
+    def empties(X, W, *, a, n):
+        sizes.append(n)
+        assert X.shape == W.shape == (2, n)
+        return reference(X, W, a=a)
+
+    def check(inputs, outputs, expected):
+        assert outputs["Y"].shape == expected["Y"].shape == (2, inputs["n"])
+        return "nothing is wrong" if inputs["n"] == 0 and inputs["m"] == 2 else None
+
+    with_zero = {"check_sizes": [{"n": 0, "m": 2}]}
+    right = bh.judge(task(**with_zero), KERNEL, reference=empties)[0]
+    assert right.correct and sizes.count(0) == 2, right
+    wrong = bh.judge(checked_task() | with_zero, KERNEL, reference=empties, check=check)[0]
+    assert wrong.message == "Y: nothing is wrong (n=0, m=2, seed 1)"
+    for part in wrong.inputs(), wrong.expected(), wrong.actual():
+        assert all(array.shape == (2, 0) for array in part.values()), part
+
+
+def test_checks_of_several_workers():
+    """A check that one call of it waits for another is called by several threads at once."""
+    both, seen = threading.Barrier(2, timeout=BOUND), set()
+
+    def check(inputs, outputs, expected):
+        if threading.get_ident() not in seen:
+            seen.add(threading.get_ident())
+            both.wait()
+        return None if np.abs(outputs["Y"] - expected["Y"]).max() < 1 else "off"
+
+    given = {"right": KERNEL, "less": LESS, "wrong": WRONG}
+    report = bh.judge(checked_task(), given, reference=reference, check=check, workers=2)
+    assert [one.verdict for one in report] == ["CORRECT", "CORRECT", "WRONG"]
+    assert len(seen) >= 2
+
+
 def test_an_exception_of_a_check_is_that_of_the_call():
     def fails(inputs, outputs, expected):
         raise Odd
