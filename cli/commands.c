@@ -361,7 +361,7 @@ static const struct bhi_section judge_sections[] = {
      "intervals of its time relative to the reference do not meet), other (another verdict), new "
      "and gone. Times that were measured in different ways (on another device, on one processor "
      "and with --all-processors, with and without --warm, by the device's clock and by the host's, "
-     "beside the reference and beside a --baseline) "
+     "beside the reference and beside a --baseline or another one) "
      "are not compared; this is said, and changes no exit status. With --json: before, after (the "
      "files), same (how many candidates), changes: for each other candidate file, change, before, "
      "after (verdicts; null: none), message, ratio_before, ratio_after (null: not measured), "

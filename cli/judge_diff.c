@@ -44,6 +44,7 @@ struct past_run {
     json_t *json; /* owned */
     const char *task;
     const char *device;          /* its selector; "": an earlier version has not recorded it */
+    const char *baseline;        /* its file; "": none, or likewise */
     struct past_candidate *list; /* owned */
     size_t count;
 };
@@ -164,6 +165,12 @@ static bool take_run(struct bhi_reading *reading, struct past_run *run) {
         !take_text(reading, run->json, "device", true, &run->device)) {
         return false;
     }
+    const json_t *baseline = json_object_get(run->json, "baseline");
+    run->baseline = "";
+    if (baseline && !json_is_null(baseline) &&
+        !take_text(reading, run->json, "baseline", true, &run->baseline)) {
+        return false;
+    }
     if (!candidates) {
         return bhi_reading_refuse(reading, "there is no \"candidates\"");
     }
@@ -245,8 +252,10 @@ struct diff {
     /* Of how many candidates times are not compared, because they were measured in other ways. The
      * second index is the condition of the run after. */
     size_t unlike[CONDITIONS][2];
-    size_t unlike_devices;  /* because each run was on another device */
-    const char *devices[2]; /* before and after; borrowed from the runs */
+    size_t unlike_devices;    /* because each run was on another device, */
+    size_t unlike_baselines;  /* or beside another baseline */
+    const char *devices[2];   /* before and after; borrowed from the runs */
+    const char *baselines[2]; /* likewise */
 };
 
 /* "worse", "slower", …; "same" of CHANGE_NONE. */
@@ -300,6 +309,11 @@ static const struct past_timing *find_size(const struct past_candidate *candidat
     return NULL;
 }
 
+/* Are they known, and not the same? */
+static bool differ(const char *const texts[2]) {
+    return *texts[0] && *texts[1] && strcmp(texts[0], texts[1]) != 0;
+}
+
 /* Marks in |unlike| how the two were measured differently. Returns false if they were. */
 static bool alike(const struct past_timing *before, const struct past_timing *after,
                   bool unlike[CONDITIONS][2]) {
@@ -316,15 +330,16 @@ static bool alike(const struct past_timing *before, const struct past_timing *af
 /* Takes the ratios of the sizes that can be compared. Returns whether there are any, and counts the
  * candidate in |diff| if there are others. */
 static bool take_ratios(struct diff *diff, struct difference *one) {
-    const bool same_device =
-        !*diff->devices[0] || !*diff->devices[1] || !strcmp(diff->devices[0], diff->devices[1]);
-    bool unlike[CONDITIONS][2] = {{false}}, unlike_device = false;
+    bool unlike[CONDITIONS][2] = {{false}}, unlike_device = false, unlike_baseline = false;
     struct means was = {0}, is = {0};
     for (size_t i = 0; i < one->after->timing_count; i++) {
         const struct past_timing *after = &one->after->timings[i],
                                  *before = find_size(one->before, after->size);
-        if (before && !same_device) {
+        if (before && differ(diff->devices)) {
             unlike_device = true;
+        } else if (before && before->conditions[CONDITION_BASELINE] &&
+                   after->conditions[CONDITION_BASELINE] && differ(diff->baselines)) {
+            unlike_baseline = true;
         } else if (before && alike(before, after, unlike)) {
             add_timing(&was, before);
             add_timing(&is, after);
@@ -335,6 +350,7 @@ static bool take_ratios(struct diff *diff, struct difference *one) {
         diff->unlike[i][true] += unlike[i][true];
     }
     diff->unlike_devices += unlike_device;
+    diff->unlike_baselines += unlike_baseline;
     if (is.count) {
         one->ratio_before = finish(&was);
         one->ratio_after = finish(&is);
@@ -420,7 +436,8 @@ static bool make_diff(const struct past_run *before, const struct past_run *afte
                                 **pairs = calloc(after->count + 1, sizeof *pairs);
     bool *kept = calloc(before->count + 1, sizeof *kept);
     *out = (struct diff){.list = calloc(before->count + after->count + 1, sizeof *out->list),
-                         .devices = {before->device, after->device}};
+                         .devices = {before->device, after->device},
+                         .baselines = {before->baseline, after->baseline}};
     const bool good = old && newer && pairs && kept && out->list;
     if (good) {
         pair(before, after, old, newer, pairs, kept);
@@ -476,9 +493,10 @@ static void add_row(struct bhi_columns *table, const struct difference *one) {
 struct reason {
     const char *condition, *before, *after;
     size_t candidates;
+    const char *preposition; /* of |before| and |after| */
 };
 
-enum { REASONS = 2 * CONDITIONS + 1 };
+enum { REASONS = 2 * CONDITIONS + 2 };
 
 static size_t list_reasons(const struct diff *diff, struct reason out[REASONS]) {
     static const struct {
@@ -493,14 +511,18 @@ static size_t list_reasons(const struct diff *diff, struct reason out[REASONS]) 
     };
     size_t count = 0;
     if (diff->unlike_devices) {
-        out[count++] =
-            (struct reason){"device", diff->devices[0], diff->devices[1], diff->unlike_devices};
+        out[count++] = (struct reason){"device", diff->devices[0], diff->devices[1],
+                                       diff->unlike_devices, "on "};
+    }
+    if (diff->unlike_baselines) {
+        out[count++] = (struct reason){"baseline", diff->baselines[0], diff->baselines[1],
+                                       diff->unlike_baselines, "beside "};
     }
     for (size_t i = 0; i < CONDITIONS; i++) {
         for (size_t is = 0; is < 2; is++) {
             if (diff->unlike[i][is]) {
                 out[count++] = (struct reason){conditions[i].name, conditions[i].is[!is],
-                                               conditions[i].is[is], diff->unlike[i][is]};
+                                               conditions[i].is[is], diff->unlike[i][is], ""};
             }
         }
     }
@@ -512,13 +534,12 @@ static void print_reasons(const struct diff *diff, const char *before, const cha
     const size_t count = list_reasons(diff, reasons);
     for (size_t i = 0; i < count; i++) {
         const struct reason *one = &reasons[i];
-        const char *on = strcmp(one->condition, "device") != 0 ? "" : "on ";
-        char line[4096], clean[4096]; /* devices are texts of the files */
+        char line[4096], clean[4096]; /* devices and baselines are texts of the files */
         snprintf(line, sizeof line,
                  "times of %zu candidate%s are not compared: %.1200s has them %s%.200s, %.1200s "
                  "%s%.200s",
-                 one->candidates, one->candidates == 1 ? "" : "s", before, on, one->before, after,
-                 on, one->after);
+                 one->candidates, one->candidates == 1 ? "" : "s", before, one->preposition,
+                 one->before, after, one->preposition, one->after);
         puts(bhi_text_clean(clean, sizeof clean, line));
     }
 }

@@ -93,6 +93,8 @@ bool bhi_run_check_missing(const struct bhi_run_request *request,
     }
     return bhi_refuse(complaint, "the kernel binds %s%s, which %s missing: give %s %s%s%s", list,
                       more, count == 1 ? "is" : "are", count == 1 ? "it" : "them",
-                      *dashes ? "with --in, --out or --inout" : "in \"in\", \"out\" or \"inout\"",
+                      request->sources ? request->sources
+                      : *dashes        ? "with --in, --out or --inout"
+                                       : "in \"in\", \"out\" or \"inout\"",
                       push, unknown);
 }

@@ -54,7 +54,10 @@ struct bhi_run_request {
     bool reinterpret;      /* types need not match the kernel's */
     bool time;             /* also measure device time */
     bool trusted, json, verbose;
-    int error; /* errno of the last refusal; 0: none, or no system call was the reason */
+    const char
+        *sources; /* where complaints say that bindings can be given; NULL: the options or keys of
+                          * a launch */
+    int error;    /* errno of the last refusal; 0: none, or no system call was the reason */
     struct bhi_load_opening
         *opening; /* for cli/run/loads.c: the file whose opening a signal has interrupted; NULL:
                    * none */

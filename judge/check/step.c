@@ -262,9 +262,12 @@ static bool make(const struct bhi_court *court, const struct bhi_judged_kernel *
                  size_t number, const struct bhi_trial *trial, const struct bhi_array forms[],
                  uint64_t push_seed, struct bhi_setup_step *step, struct bhi_complaint *complaint) {
     const struct bhi_kernel_types *types = kernel->steps[number].types;
-    return bhi_run_request_init(&step->request, kernel->name,
-                                bhi_judged_arrays(court->task, kernel), complaint) &&
-           add_bindings(court, kernel, number, forms, step, complaint) &&
+    if (!bhi_run_request_init(&step->request, kernel->name, bhi_judged_arrays(court->task, kernel),
+                              complaint)) {
+        return false;
+    }
+    step->request.sources = "in \"in\", \"out\" or \"inout\" of the task, or \"scratch\" of a plan";
+    return add_bindings(court, kernel, number, forms, step, complaint) &&
            take_push(court, types, trial, push_seed, step, complaint) &&
            bhi_run_resolve_names(&step->request, types, "", complaint) &&
            check_bindings(court, kernel, number, step, complaint);

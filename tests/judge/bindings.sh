@@ -25,7 +25,7 @@ says fewer.comp BINDING_MISMATCH '.message | contains("in Y: the kernel has no b
 says name.comp BINDING_MISMATCH '.message | contains("out Z: the kernel has no binding '"'Z'"'; it has")'
 says writes_input.comp BINDING_MISMATCH '.message == "in X: the kernel may write it; declare it readonly"'
 says push.comp BINDING_MISMATCH '.message | contains("push") and contains("'"'m'"'")'
-says more.comp BINDING_MISMATCH '.message | contains("0.3 ('"'W'"', storage buffer, read)")'
+says more.comp BINDING_MISMATCH '.message | startswith("the kernel binds 0.3 ('"'W'"', storage buffer, read), which is missing: give it in \"in\", \"out\" or \"inout\" of the task, or \"scratch\" of a plan")'
 
 case_name="numbers that are read packed, or as another type"
 task packed.json '.sizes = [{n: 1000}] | del(.check_sizes) | .out.Z.shape = ["n"]'

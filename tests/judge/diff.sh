@@ -61,6 +61,14 @@ unlike processors . '.candidates[0].timing[0].one_processor = true' # an earlier
 unlike caches '.candidates[0].timing[0].cold = true' .
 unlike clock '.candidates[0].timing[0].device = false' '.candidates[0].timing[0].device = true'
 unlike baseline . '.candidates[0].timing[0].baseline = true'
+beside() { echo ".baseline = \"$1\" | .candidates[0].timing[0].baseline = true"; }
+unlike baseline "$(beside one.comp)" "$(beside two.comp)"
+expect_json '.not_compared[0] | .before == "one.comp" and .after == "two.comp"'
+cli judge --diff before.json after.json
+expect_stdout 'before.json has them beside one.comp, after.json beside two.comp'
+case_name="times beside the same baseline"
+jq "$(beside one.comp)" .after > after.json
+changes '.same == 0 and .changes[0].change == "slower" and .not_compared == []'
 unlike device '.device = "lavapipe:0"' '.device = "nvidia:0" | .candidates[0].timing[0].cold = true' # which says all
 
 # mistake COMPLAINT TEXT: a file that is refused.
