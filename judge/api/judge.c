@@ -334,7 +334,8 @@ static bh_status find_device(bh_judge *judge, bh_detail *detail) {
 
 static bh_status make_trials(bh_judge *judge, bh_detail *detail) {
     struct bhi_complaint complaint;
-    bhi_trials_free(&judge->task, &judge->court.trials); /* of an attempt that failed */
+    bhi_expected_close(&judge->court); /* of an attempt that failed; likewise: */
+    bhi_trials_free(&judge->task, &judge->court.trials);
     return bhi_task_draw_sizes(&judge->task, judge->seeds[0], &complaint) &&
                    bhi_trials_make(&judge->task, judge->seeds, judge->seed_count,
                                    &judge->court.trials, &complaint)
@@ -442,7 +443,8 @@ static bool time_candidate(bh_judge *judge, struct bhi_candidate *candidate, boo
     }
     *out_measured = true;
     const struct turn turn = begin_turn(judge, true);
-    if (!bhi_expected_forget(&judge->court, 0)) { /* timed runs have other inputs */
+    if (!bhi_trials_forget(&judge->task, &judge->court.trials,
+                           0)) { /* timed runs have other inputs */
         end_turn(judge, turn);
         return bhi_judge_outcome_memory(outcome);
     }

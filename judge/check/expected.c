@@ -1,63 +1,10 @@
 #include "judge/check/expected.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "judge/check/reference.h"
-
-/* -- forgetting ------------------------------------------------------------------------------ */
-
-static uint64_t known_bytes(const struct bhi_task *task, const struct bhi_trial *trial) {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < task->array_count; i++) {
-        bytes += trial->arrays[i].expected ? trial->arrays[i].form.bytes : 0;
-    }
-    return bytes;
-}
-
-static bool hash(const struct bhi_task *task, const struct bhi_trial *trial,
-                 uint8_t out[BHI_CONTENT_HASH]) {
-    struct bhi_content_hash *all = bhi_content_hash_begin();
-    for (size_t i = 0; i < task->array_count && all; i++) {
-        const struct bhi_trial_array *array = &trial->arrays[i];
-        if (array->expected) {
-            bhi_content_hash_add(all, array->expected, array->form.bytes);
-        }
-    }
-    bhi_content_hash_end(all, out);
-    return all;
-}
-
-bool bhi_expected_forget(struct bhi_court *court, uint32_t times) {
-    const struct bhi_task *task = court->task;
-    uint64_t most = BHI_TRIALS_LEAST, known = 0;
-    for (size_t i = 0; i < court->trials.count; i++) {
-        const struct bhi_trial *trial = &court->trials.list[i];
-        most = times * trial->bytes > most ? times * trial->bytes : most;
-        known += known_bytes(task, trial);
-    }
-    if (task->reference != BHI_REFERENCE_KERNEL && task->reference != BHI_REFERENCE_EVAL) {
-        return true;
-    }
-    for (size_t i = court->trials.count; i-- > 0 && known > most;) {
-        struct bhi_trial *trial = &court->trials.list[i];
-        const uint64_t bytes = known_bytes(task, trial);
-        if (bytes && !trial->forgotten && !hash(task, trial, trial->hash)) {
-            return false;
-        }
-        for (size_t k = 0; k < task->array_count && bytes; k++) {
-            free(trial->arrays[k].expected);
-            trial->arrays[k].expected = NULL;
-            trial->forgotten = true;
-        }
-        known -= bytes;
-        (void)malloc_trim(0); /* or it stays between what is still known */
-    }
-    return true;
-}
-
-/* -- recalling ------------------------------------------------------------------------------- */
 
 static bool open(struct bhi_court *court, struct bhi_judge_outcome *outcome) {
     struct bhi_reference *again = calloc(1, sizeof *again);
@@ -88,12 +35,11 @@ static bool compute(struct bhi_court *court, struct bhi_trial *out,
         return false;
     }
     bhi_launched_expect(court->task, &launched, out);
-    if (!hash(court->task, out, now)) {
+    if (!bhi_trial_hash(court->task, out, now)) {
         return bhi_judge_outcome_memory(outcome);
     }
     return !memcmp(now, out->hash, sizeof now) ||
-           bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,
-                                  "the reference no longer computes the same");
+           bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT, "it no longer computes the same");
 }
 
 bool bhi_expected_recall(struct bhi_court *court, const struct bhi_trial *trial,
@@ -111,6 +57,9 @@ bool bhi_expected_recall(struct bhi_court *court, const struct bhi_trial *trial,
         good = compute(court, &out->trial, outcome);
     }
     if (!good) {
+        const struct bhi_judge_outcome inner = *outcome;
+        bhi_format(outcome->message, sizeof outcome->message, "the reference, run again: %.550s",
+                   inner.message);
         outcome->called = true;
         bhi_recalled_free(court->task, out);
     }

@@ -1,5 +1,5 @@
-/* What is expected of trials, in bounded memory: of large trials it is forgotten, and the reference
- * computes it again when a run is to be compared with it. */
+/* What is expected of a trial when a run is to be compared with it: if it was forgotten
+ * (bhi_trials_forget), the reference computes it again. */
 #ifndef BHI_JUDGE_CHECK_EXPECTED_H
 #define BHI_JUDGE_CHECK_EXPECTED_H
 
@@ -12,10 +12,6 @@ struct bhi_recalled {
     bool made; /* what is expected is owned, by a copy of the trial's arrays */
 };
 
-/* Forgets from the last trial on until no more is known than BHI_TRIALS_LEAST bytes, or |times| the
- * bytes of the largest trial. Nobody may use what is known meanwhile. What files and callbacks say
- * is never forgotten. Returns false if memory ran out. */
-bool bhi_expected_forget(struct bhi_court *court, uint32_t times);
 /* Gives what is expected of a trial; runs the reference if it is forgotten, and blocks then. Any
  * thread. After a failure, of which no candidate is the cause, *out holds nothing. */
 bool bhi_expected_recall(struct bhi_court *court, const struct bhi_trial *trial,

@@ -6,7 +6,6 @@
 
 #include "base/format.h"
 #include "judge/check/case.h"
-#include "judge/check/expected.h"
 #include "judge/check/reference.h"
 #include "judge/data/whole.h"
 
@@ -167,8 +166,8 @@ static bool run_all(const struct runner *runner, struct bhi_judge_outcome *outco
             (good ? !is_finite(court->task, trial) : outcome->status == BH_INVALID_ARGUMENT)) {
             *outcome = (struct bhi_judge_outcome){.status = BH_OK};
             bhi_trials_drop(court->task, &court->trials, i);
-        } else if (good &&
-                   (bhi_expected_forget(court, KNOWN) || bhi_judge_outcome_memory(outcome))) {
+        } else if (good && (bhi_trials_forget(court->task, &court->trials, KNOWN) ||
+                            bhi_judge_outcome_memory(outcome))) {
             i++;
         } else {
             return false;

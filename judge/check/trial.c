@@ -1,6 +1,7 @@
 #include "judge/check/trial.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,6 +281,56 @@ void bhi_trials_free(const struct bhi_task *task, struct bhi_trials *trials) {
     }
     free(trials->list);
     *trials = (struct bhi_trials){0};
+}
+
+/* -- forgetting ------------------------------------------------------------------------------ */
+
+static uint64_t known_bytes(const struct bhi_task *task, const struct bhi_trial *trial) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < task->array_count; i++) {
+        bytes += trial->arrays[i].expected ? trial->arrays[i].form.bytes : 0;
+    }
+    return bytes;
+}
+
+bool bhi_trial_hash(const struct bhi_task *task, const struct bhi_trial *trial,
+                    uint8_t out[BHI_CONTENT_HASH]) {
+    struct bhi_content_hash *all = bhi_content_hash_begin();
+    for (size_t i = 0; i < task->array_count && all; i++) {
+        const struct bhi_trial_array *array = &trial->arrays[i];
+        if (array->expected) {
+            bhi_content_hash_add(all, array->expected, array->form.bytes);
+        }
+    }
+    bhi_content_hash_end(all, out);
+    return all;
+}
+
+bool bhi_trials_forget(const struct bhi_task *task, struct bhi_trials *trials, uint32_t times) {
+    uint64_t most = BHI_TRIALS_LEAST, known = 0;
+    for (size_t i = 0; i < trials->count; i++) {
+        const struct bhi_trial *trial = &trials->list[i];
+        most = times * trial->bytes > most ? times * trial->bytes : most;
+        known += known_bytes(task, trial);
+    }
+    if (task->reference != BHI_REFERENCE_KERNEL && task->reference != BHI_REFERENCE_EVAL) {
+        return true;
+    }
+    for (size_t i = trials->count; i-- > 0 && known > most;) {
+        struct bhi_trial *trial = &trials->list[i];
+        const uint64_t bytes = known_bytes(task, trial);
+        if (bytes && !trial->forgotten && !bhi_trial_hash(task, trial, trial->hash)) {
+            return false;
+        }
+        for (size_t k = 0; k < task->array_count && bytes; k++) {
+            free(trial->arrays[k].expected);
+            trial->arrays[k].expected = NULL;
+            trial->forgotten = true;
+        }
+        known -= bytes;
+        (void)malloc_trim(0); /* or it stays between what is still known */
+    }
+    return true;
 }
 
 /* -- positions ------------------------------------------------------------------------------- */

@@ -63,6 +63,13 @@ const char *bhi_trial_text(const struct bhi_task *task, const struct bhi_trial *
  * sorted or equal numbers, and what it is to find is not a matter of rounding. */
 enum { BHI_LENIENCE = 1000 };
 bool bhi_trial_is_lenient(const struct bhi_task *task, const struct bhi_trial *trial);
+/* Forgets what is expected, from the last trial on, until no more is known than BHI_TRIALS_LEAST bytes, or
+ * |times| the bytes of the largest trial. Nobody may use what is known meanwhile. What files and
+ * callbacks say is never forgotten. Returns false if memory ran out. */
+bool bhi_trials_forget(const struct bhi_task *task, struct bhi_trials *trials, uint32_t times);
+/* Hashes what is expected. Returns false if memory ran out. */
+bool bhi_trial_hash(const struct bhi_task *task, const struct bhi_trial *trial,
+                    uint8_t out[BHI_CONTENT_HASH]);
 /* Ends a trial: the list is shorter then. */
 void bhi_trials_drop(const struct bhi_task *task, struct bhi_trials *trials, size_t index);
 /* Writes the first |count| elements of what the array, an input, holds at the beginning. Of one that is

@@ -244,7 +244,7 @@ TEST(trials_hold_no_more_than_twice_their_arrays) {
     BHT_TRUE(held() <= BHI_TRIALS_LEAST + 2 * court.trials.list[0].bytes);
     BHT_TRUE(court.trials.list[0].arrays[0].before && !court.trials.list[3].arrays[0].before);
     BHT_TRUE(!court.trials.list[0].forgotten && court.trials.list[3].forgotten);
-    BHT_TRUE(bhi_expected_forget(&court, 0)); /* before runs that are timed */
+    BHT_TRUE(bhi_trials_forget(&task, &court.trials, 0)); /* before runs that are timed */
     BHT_TRUE(held() <= 2 * BHI_TRIALS_LEAST);
     close_court();
 }
