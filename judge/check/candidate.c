@@ -336,14 +336,14 @@ static bool run_once(struct judging *judging, const struct bhi_trial *trial, uin
     return true;
 }
 
-/* With |trial->repeats| once more, in other buffers, and without noise: a kernel that takes what an earlier
+/* With |trial->repeats| again, in other buffers, and once without noise: a kernel that takes what an earlier
  * run left, or that looks for noise, is wrong now, and one that is not deterministic is noticed. */
-static bool run_twice(struct judging *judging, const struct bhi_trial *trial) {
-    const int runs = trial->repeats ? 2 : 1;
+static bool run_again(struct judging *judging, const struct bhi_trial *trial) {
+    const unsigned runs = bhi_trial_runs(judging->court->task, trial);
     uint64_t first = 0;
-    for (int i = 0; i < runs; i++) {
+    for (unsigned i = 0; i < runs; i++) {
         struct bhi_launched launched;
-        if (!run_once(judging, trial, i ? BHI_NO_NOISE : 0, &launched)) {
+        if (!run_once(judging, trial, i == 1 ? BHI_NO_NOISE : 0, &launched)) {
             return false;
         }
         const uint64_t digest = bhi_launched_digest(judging->court->task, trial, &launched);
@@ -361,7 +361,7 @@ static bool run_trial(struct judging *judging, const struct bhi_trial *trial) {
         bhi_judgement_fail(court->task, trial, judging->outcome, judging->out);
         return false;
     }
-    const bool good = run_twice(judging, &known.trial);
+    const bool good = run_again(judging, &known.trial);
     bhi_recalled_free(court->task, &known);
     return good;
 }

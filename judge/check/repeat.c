@@ -54,24 +54,27 @@ static bool find_trial(struct bhi_court *court, const bh_judgement *of, struct b
     return false;
 }
 
-/* Wrong is what a run leaves, or what it leaves where no noise is: nobody knows which it was. */
+/* Wrong is what a run leaves, or what it leaves where no noise is, or a later one: nobody knows which it was. */
 static bool run(struct bhi_court *court, bh_stream *stream, const struct bhi_judged_kernel *kernel,
                 const struct bhi_trial *trial, struct bhi_launched *out,
                 struct bhi_judge_outcome *outcome) {
+    const unsigned runs = bhi_trial_runs(court->task, trial);
     struct bhi_program program = {.kernel = kernel, .groups = &court->task->groups};
     bh_judgement unused = {.deterministic = true};
-    if (!bhi_court_launch(court, stream, &program, trial, out, outcome)) {
-        return false;
-    }
-    if (!trial->repeats || !bhi_candidate_check(court, trial, trial, out, &unused, outcome)) {
-        if (outcome->called) {
-            bhi_launched_free(out);
+    for (unsigned i = 0;; i++) {
+        program.number = i == 1 ? BHI_NO_NOISE : 0;
+        if (!bhi_court_launch(court, stream, &program, trial, out, outcome)) {
+            return false;
         }
-        return !outcome->called;
+        if (i + 1 >= runs || !bhi_candidate_check(court, trial, trial, out, &unused, outcome)) {
+            break;
+        }
+        bhi_launched_free(out);
     }
-    bhi_launched_free(out);
-    program.number = BHI_NO_NOISE;
-    return bhi_court_launch(court, stream, &program, trial, out, outcome);
+    if (outcome->called) {
+        bhi_launched_free(out);
+    }
+    return !outcome->called;
 }
 
 static bool make_and_run(struct bhi_court *court, const struct bhi_candidate *candidate,

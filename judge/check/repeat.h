@@ -10,7 +10,7 @@ struct bhi_repeated {
     struct bhi_launched launched; /* of a candidate that has FAILED nothing; owned */
 };
 
-/* |candidate| has the judgement. Runs as it was judged, at most twice (bhi_trial.repeats), and keeps
+/* |candidate| has the judgement. Runs as it was judged, at most as often (bhi_trial_runs), and keeps
  * the first run that is wrong. Returns false if the candidate does not run to its end now, or is not
  * what was judged, or the trial is not the court's; then nothing is owned. */
 bool bhi_candidate_repeat(struct bhi_court *court, const struct bhi_candidate *candidate,

@@ -156,6 +156,10 @@ const char *bhi_trial_text(const struct bhi_task *task, const struct bhi_trial *
     return out;
 }
 
+unsigned bhi_trial_runs(const struct bhi_task *task, const struct bhi_trial *trial) {
+    return trial->repeats ? 1 + task->repeats : 1;
+}
+
 bool bhi_trial_is_lenient(const struct bhi_task *task, const struct bhi_trial *trial) {
     return trial->fill && task->default_fills;
 }

@@ -26,10 +26,10 @@ struct bhi_trial_array {
 struct bhi_trial {
     size_t size; /* index in the task's sizes */
     uint64_t seed;
-    bool hidden;    /* the seed is not in the task */
-    uint32_t fill;  /* of the task's, counted from 1; 0: as the generators make the inputs */
-    bool repeats;   /* kernels run it twice, to see whether they are deterministic */
-    bool timed;     /* made for a timed run: inputs of a seed that nobody knows, not of |seed| */
+    bool hidden;   /* the seed is not in the task */
+    uint32_t fill; /* of the task's, counted from 1; 0: as the generators make the inputs */
+    bool repeats; /* kernels run it again (bhi_trial_runs), to see whether they are deterministic */
+    bool timed;   /* made for a timed run: inputs of a seed that nobody knows, not of |seed| */
     uint64_t bytes; /* of all arrays */
     bool forgotten; /* what is expected, of which this is left: */
     uint8_t hash[BHI_CONTENT_HASH];
@@ -51,6 +51,8 @@ struct bhi_trials {
  * |hidden_seeds| are those that the task does not have. */
 bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, size_t hidden_count,
                      struct bhi_trials *out, struct bhi_complaint *complaint);
+/* How often a candidate runs it. */
+unsigned bhi_trial_runs(const struct bhi_task *task, const struct bhi_trial *trial);
 /* Names its fill; "" if it has none. Returns |out|. */
 const char *bhi_trial_fill_text(const struct bhi_task *task, const struct bhi_trial *trial,
                                 char out[BHI_FILL_TEXT]);

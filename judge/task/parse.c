@@ -217,6 +217,18 @@ static bool take_amount(struct parser *parser, const char *key, struct bhi_task_
     return leave(parser);
 }
 
+static bool take_repeats(struct parser *parser) {
+    enum { MOST = 1000 };
+    const json_t *value = json_object_get(parser->task->json, "repeats");
+    const json_int_t count = value ? json_integer_value(value) : 1;
+    enter(parser, "repeats");
+    if (count < 1 || count > MOST) {
+        return refuse(parser, "it must be a whole number from 1 to %d", MOST);
+    }
+    parser->task->repeats = (unsigned)count;
+    return leave(parser);
+}
+
 static bool take_robust(struct parser *parser) {
     const json_t *value = json_object_get(parser->task->json, "robust");
     enter(parser, "robust");
@@ -441,10 +453,10 @@ static bool take_name(struct parser *parser) {
 }
 
 static bool take_all(struct parser *parser) {
-    static const char *const keys[] = {"name",   "sizes", "check_sizes", "hidden_sizes", "seeds",
-                                       "in",     "inout", "out",         "fills",        "push",
-                                       "groups", "bytes", "operations",  "reference",    "limits",
-                                       "robust", NULL};
+    static const char *const keys[] = {"name",   "sizes",   "check_sizes", "hidden_sizes", "seeds",
+                                       "in",     "inout",   "out",         "fills",        "push",
+                                       "groups", "bytes",   "operations",  "reference",    "limits",
+                                       "robust", "repeats", NULL};
     struct bhi_task *task = parser->task;
     if (!bhi_reading_check_keys(&parser->reading, task->json, keys) || !take_name(parser) ||
         !take_sizes(parser, "sizes", false) || !take_sizes(parser, "check_sizes", true)) {
@@ -466,7 +478,7 @@ static bool take_all(struct parser *parser) {
         !bhi_parser_take_groups(parser, task->json, &task->groups) ||
         !take_amount(parser, "bytes", &task->bytes) ||
         !take_amount(parser, "operations", &task->operations) || !take_reference(parser) ||
-        !take_limits(parser) || !take_robust(parser)) {
+        !take_limits(parser) || !take_robust(parser) || !take_repeats(parser)) {
         return false;
     }
     for (size_t i = 0; i < task->size_count; i++) {

@@ -117,6 +117,7 @@ struct bhi_task {
     struct bhi_task_number bytes, operations;
     uint64_t seeds[BHI_TASK_SEEDS];
     size_t seed_count;
+    unsigned repeats;   /* how often the first run of each size is repeated */
     bool default_fills; /* the task has none: they are the usual ones */
     enum bhi_task_reference reference;
     struct bhi_task_file reference_kernel;

@@ -278,6 +278,19 @@ TEST(what_was_forgotten_comes_back) {
     close_court();
 }
 
+/* A race shows rarely: a task may ask for more. */
+TEST(a_task_says_how_often_runs_are_repeated) {
+    make_files();
+    open_court(text);
+    BHT_TRUE(run_reference());
+    BHT_EQ(task.repeats, 1);
+    task.repeats = 4;
+    BHT_TRUE(judge());
+    BHT_EQ(candidate.judgement.verdict, BH_JUDGE_CORRECT);
+    BHT_EQ(candidate.judgement.runs, 2 + 4);
+    close_court();
+}
+
 /* The streams of candidates, and those whose runs are timed. */
 TEST(what_streams_are_asked_for) {
     static const struct {

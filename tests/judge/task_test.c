@@ -267,6 +267,10 @@ TEST(fields_that_are_wrong) {
     refuse(
         16, "s`: 7", "s`: 0",
         "`operations`: it must be a whole number from 1, or an expression such as `n` or `n * m`");
+    refuse(17, "s`: 7", "s`: 7,\n`repeats`: 0",
+           "`repeats`: it must be a whole number from 1 to 1000");
+    refuse(17, "s`: 7", "s`: 7,\n`repeats`: 1001",
+           "`repeats`: it must be a whole number from 1 to 1000");
     refuse(16, "s`: 7", "s`: `n - 2`",
            "`operations`: 'n - 2': column 3: less than 0 (with n=1, m=1)");
 }
