@@ -42,6 +42,7 @@ static struct scene {
     uint32_t array;     /* of which all of this is */
     uint32_t reads;     /* a bit for each array: what is behind it makes an element wrong */
     bool varies;        /* and another one in each run */
+    bool races;         /* and not the next time, with the same noise */
     int misses;         /* from this look on what is looked at once more is wrong; 0: none is */
 } scene;
 static int runs;
@@ -88,12 +89,12 @@ BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
          const struct bhi_program *program, const struct bhi_trial *trial, struct bhi_launched *out,
          struct bhi_judge_outcome *why) {
     /* To look once more, without what is behind arrays, is no other run. */
-    const int run = program->exact ? runs : ++runs;
+    const bool again = program->exact || (program->number && program->number != BHI_NO_NOISE);
+    const int run = again ? runs : ++runs;
     looks += program->exact != 0;
     /* A candidate's have the same noise; a reference's differ, as its runs do. */
-    if (program->exact || groups != &task.groups) {
-        BHT_EQ(program->number,
-               program->exact && groups == &task.groups ? (uint64_t)(NUMBER + run) : 0);
+    if (again || groups != &task.groups) {
+        BHT_EQ(program->number, again && groups == &task.groups ? (uint64_t)(NUMBER + run) : 0);
     } else if (run <= RUNS) {
         numbers[run - 1] = program->number;
     }
@@ -122,6 +123,7 @@ BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
     if (scene.reads & ~program->exact) {
         bits = scene.varies ? 100 + (uint32_t)run : 3;
     }
+    bits = again && !program->exact && scene.races ? 0 : bits;
     bits = program->exact && scene.misses && looks >= scene.misses ? 4 : bits;
     bits = scene.nan && (run + 1) / 2 == scene.nan ? 0x7fc00000 : bits;
     bits = scene.infinite && (run + 1) / 2 == scene.infinite ? 0x7f800000 : bits;
@@ -561,6 +563,11 @@ TEST(a_kernel_that_is_right_once_has_read_nothing) {
         BHT_EQ(looks, misses);
         BHT_EQ(candidate.judgement.wrong, 1);
     }
+}
+
+TEST(a_race_that_is_right_the_next_time_has_read_nothing) {
+    BHT_EQ(judge((struct scene){.reads = 1, .races = true, .array = Y}), BH_JUDGE_WRONG);
+    BHT_EQ(candidate.judgement.wrong, 1);
 }
 
 TEST(of_several_arrays_that_it_reads_past_the_first_is_named) {
