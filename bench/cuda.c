@@ -1,7 +1,7 @@
 /* bench-cuda: what isolation costs CUDA kernels, and what it saves. One run measures in-process CUDA and
  * the library on the same kernels; needs an NVIDIA GPU with libcuda.so.1. */
+#include "base/cuda.h"
 #include "common.h"
-#include "worker/cuda/api.h"
 
 #include <dlfcn.h>
 #include <glob.h>

@@ -111,7 +111,7 @@ static int get_view(struct bhi_py_buffer *self, PyObject *exporter, Py_buffer *v
                            "numpy(), read() or write()");
     } else if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && self->rank > 1) {
         bhi_py_refuse_view("the array is in C order");
-    } else if (bhi_py_view_begin(storage, intent, timeout_ns)) {
+    } else if (bhi_py_view_begin(storage, intent, timeout_ns, NULL)) {
         static char nothing;
         const struct bhi_py_dtype *type = &bhi_py_dtypes[self->dtype];
         const bool shaped = flags & PyBUF_ND; /* else it is so many bytes */

@@ -98,17 +98,20 @@ static PyMethodDef functions[] = {
     {"bound", bhi_py_make_bound, METH_VARARGS, NULL},
     {"buffer_assign", bhi_py_buffer_assign, METH_VARARGS, NULL},
     {"buffer_at", bhi_py_buffer_at, METH_VARARGS, NULL},
+    {"buffer_cuda_device", bhi_py_buffer_cuda_device, METH_O, NULL},
     {"buffer_create", bhi_py_buffer_create, METH_VARARGS, NULL},
     {"buffer_load", bhi_py_buffer_load, METH_VARARGS, NULL},
+    {"buffer_map_cuda", bhi_py_buffer_map_cuda, METH_VARARGS, NULL},
     {"buffer_progress", bhi_py_buffer_progress, METH_VARARGS, NULL},
     {"buffer_wrap", bhi_py_buffer_wrap, METH_VARARGS, NULL},
+    {"buffer_write_cuda", bhi_py_buffer_write_cuda, METH_VARARGS, NULL},
     {"examine", bhi_py_examine, METH_O, NULL},
     {"file_tensors", bhi_py_file_tensors, METH_VARARGS, NULL},
     {"kernel_create", bhi_py_kernel_create, METH_VARARGS, NULL},
     {"module_compile", bhi_py_module_compile, METH_VARARGS, NULL},
     {"stream_create", bhi_py_stream_create, METH_VARARGS, NULL},
     {"template_create", bhi_py_template_create, METH_VARARGS, NULL},
-    {"tensor_take", bhi_py_tensor_take, METH_O, NULL},
+    {"tensor_take", bhi_py_tensor_take, METH_VARARGS, NULL},
     {"install", BHI_PY_METHOD(install), METH_VARARGS | METH_KEYWORDS, NULL},
     {"reason_advice", reason_advice, METH_O, NULL},
     {"statuses", statuses, METH_NOARGS, NULL},
@@ -121,13 +124,14 @@ static const struct {
     PyTypeObject **type;
     PyType_Spec *spec;
 } types[] = {
-    {&bhi_py.context, &bhi_py_context_spec}, {&bhi_py.stream, &bhi_py_stream_spec},
-    {&bhi_py.buffer, &bhi_py_buffer_spec},   {&bhi_py.mapping, &bhi_py_mapping_spec},
-    {&bhi_py.kernel, &bhi_py_kernel_spec},   {&bhi_py.module, &bhi_py_module_spec},
-    {&bhi_py.event, &bhi_py_event_spec},     {&bhi_py.bound, &bhi_py_bound_spec},
-    {&bhi_py.launch, &bhi_py_launch_spec},   {&bhi_py.template_, &bhi_py_template_spec},
-    {&bhi_py.queue, &bhi_py_queue_spec},     {&bhi_py.log, &bhi_py_log_spec},
-    {&bhi_py.tensor, &bhi_py_tensor_spec},   {&bhi_py.judge, &bhi_py_judge_spec},
+    {&bhi_py.context, &bhi_py_context_spec},     {&bhi_py.stream, &bhi_py_stream_spec},
+    {&bhi_py.buffer, &bhi_py_buffer_spec},       {&bhi_py.mapping, &bhi_py_mapping_spec},
+    {&bhi_py.kernel, &bhi_py_kernel_spec},       {&bhi_py.module, &bhi_py_module_spec},
+    {&bhi_py.event, &bhi_py_event_spec},         {&bhi_py.bound, &bhi_py_bound_spec},
+    {&bhi_py.launch, &bhi_py_launch_spec},       {&bhi_py.template_, &bhi_py_template_spec},
+    {&bhi_py.queue, &bhi_py_queue_spec},         {&bhi_py.log, &bhi_py_log_spec},
+    {&bhi_py.tensor, &bhi_py_tensor_spec},       {&bhi_py.judge, &bhi_py_judge_spec},
+    {&bhi_py.cuda_view, &bhi_py_cuda_view_spec},
 };
 
 static struct PyModuleDef definition = {

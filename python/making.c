@@ -356,7 +356,8 @@ PyObject *bhi_py_buffer_assign(PyObject *module, PyObject *args) {
     } else if ((uint64_t)view.len != buffer->bytes) {
         bhi_py_refuse(BH_INVALID_ARGUMENT, "write: %zd bytes for a buffer of %llu", view.len,
                       (unsigned long long)buffer->bytes);
-    } else if (bhi_py_view_begin(storage, whole ? BH_MAP_DISCARD : BH_MAP_READ_WRITE, BH_FOREVER)) {
+    } else if (bhi_py_view_begin(storage, whole ? BH_MAP_DISCARD : BH_MAP_READ_WRITE, BH_FOREVER,
+                                 NULL)) {
         char *at = (char *)storage->pointer + buffer->offset;
         int copied = 0;
         if (PyBuffer_IsContiguous(&view, 'C')) {

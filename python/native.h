@@ -19,6 +19,7 @@
 
 #include <bulkhead/array.h>
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -30,7 +31,7 @@
 /* What the Python side has installed, and the types of this module. All are set once. */
 struct bhi_py_module {
     PyTypeObject *context, *stream, *buffer, *kernel, *module, *event; /* the types here */
-    PyTypeObject *bound, *launch, *mapping, *template_, *queue, *tensor, *log, *judge;
+    PyTypeObject *bound, *launch, *mapping, *template_, *queue, *tensor, *log, *judge, *cuda_view;
     PyTypeObject *new_stream, *new_buffer, *new_kernel, *new_module,
         *new_event;            /* the Python classes */
     PyObject *make_error;      /* (status, message, errno, cause, signal, why) -> exception */
@@ -47,13 +48,14 @@ extern struct bhi_py_module bhi_py;
 extern PyType_Spec bhi_py_context_spec, bhi_py_stream_spec, bhi_py_buffer_spec, bhi_py_mapping_spec,
     bhi_py_kernel_spec, bhi_py_module_spec, bhi_py_event_spec, bhi_py_bound_spec,
     bhi_py_launch_spec, bhi_py_template_spec, bhi_py_queue_spec, bhi_py_log_spec,
-    bhi_py_tensor_spec, bhi_py_judge_spec;
+    bhi_py_tensor_spec, bhi_py_judge_spec, bhi_py_cuda_view_spec;
 /* Functions of the module. */
 typedef PyObject *bhi_py_function(PyObject *module, PyObject *args);
 bhi_py_function bhi_py_stream_create, bhi_py_kernel_create, bhi_py_module_compile,
     bhi_py_template_create, bhi_py_tensor_take, bhi_py_make_bound, bhi_py_buffer_at,
     bhi_py_buffer_create, bhi_py_buffer_wrap, bhi_py_buffer_load, bhi_py_buffer_progress,
-    bhi_py_buffer_assign, bhi_py_file_tensors, bhi_py_examine;
+    bhi_py_buffer_assign, bhi_py_buffer_cuda_device, bhi_py_buffer_map_cuda,
+    bhi_py_buffer_write_cuda, bhi_py_file_tensors, bhi_py_examine;
 
 /* Makes an object of |type|, a class that the Python side has installed or a type of this module;
  * all fields are 0. */
@@ -274,10 +276,11 @@ struct bhi_py_storage *bhi_py_buffer_use(PyObject *object, const char *what);
 /* Makes a Buffer of |storage|, to which it adds a reference. */
 PyObject *bhi_py_buffer_new(struct bhi_py_storage *storage, bh_dtype dtype, uint32_t rank,
                             const uint64_t *shape, uint64_t offset);
-/* Begins a view of a storage in host memory: waits until the content is good. |writable|: a
- * bh_map_intent other than BH_MAP_READ may be used. Sets storage->pointer. Returns false with an
- * exception set. */
-bool bhi_py_view_begin(struct bhi_py_storage *storage, bh_map_intent intent, uint64_t timeout_ns);
+/* Begins a view of a storage: waits until the content is good. |writable|: a bh_map_intent other
+ * than BH_MAP_READ may be used. Without |out_cuda| the storage is in host memory, and gets its
+ * pointer. Returns false with an exception set. */
+bool bhi_py_view_begin(struct bhi_py_storage *storage, bh_map_intent intent, uint64_t timeout_ns,
+                       bh_cuda_view **out_cuda);
 void bhi_py_view_end(struct bhi_py_storage *storage, bool writable);
 /* views_lock is held: |event| is the newest writer. */
 void bhi_py_storage_written(struct bhi_py_storage *storage, bh_event *event);

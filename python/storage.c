@@ -111,17 +111,22 @@ struct map {
     bh_buffer *buffer;
     bh_map_intent intent;
     void *pointer;
+    bh_cuda_view **cuda;
 };
 
 static bh_status wait_and_map(void *argument, uint64_t timeout_ns, bh_detail *detail) {
     struct map *map = argument;
+    if (map->cuda) {
+        return bh_cuda_view_create(map->buffer, map->intent, timeout_ns, map->cuda, detail);
+    }
     return bh_buffer_map(map->buffer, map->intent, timeout_ns, &map->pointer, detail);
 }
 
-bool bhi_py_view_begin(struct bhi_py_storage *storage, bh_map_intent intent, uint64_t timeout_ns) {
+bool bhi_py_view_begin(struct bhi_py_storage *storage, bh_map_intent intent, uint64_t timeout_ns,
+                       bh_cuda_view **out_cuda) {
     struct bhi_py_context *context = storage->context;
     const bool writable = intent != BH_MAP_READ;
-    struct map map = {.buffer = storage->buffer, .intent = intent};
+    struct map map = {.buffer = storage->buffer, .intent = intent, .cuda = out_cuda};
     bh_status status;
     bh_detail detail;
     if (bhi_py_context_forked(context)) {
@@ -142,7 +147,9 @@ bool bhi_py_view_begin(struct bhi_py_storage *storage, bh_map_intent intent, uin
         }
         return false;
     }
-    storage->pointer = map.pointer;
+    if (!out_cuda) {
+        storage->pointer = map.pointer;
+    }
     return true;
 }
 

@@ -10,7 +10,13 @@
 /* -- DLPack's own structs -----------------------------------------------------------------------
  */
 
-enum { DEVICE_CPU = 1, DEVICE_CUDA_HOST = 3, FLAG_READ_ONLY = 1, DLPACK_MAJOR = 1 };
+enum {
+    DEVICE_CPU = 1,
+    DEVICE_CUDA = 2,
+    DEVICE_CUDA_HOST = 3,
+    FLAG_READ_ONLY = 1,
+    DLPACK_MAJOR = 1
+};
 
 struct device {
     int32_t type, id;
@@ -44,15 +50,24 @@ struct versioned {
 /* -- out ----------------------------------------------------------------------------------------
  */
 
-/* A tensor of ours; it holds a view. */
+/* A tensor of ours; it holds a view: |cuda|, or else |view|. */
 struct exported {
     union {
         struct managed old;
         struct versioned new;
     };
+    PyObject *cuda; /* a CudaView, a reference */
     Py_buffer view;
     int64_t numbers[2 * BH_MAX_RANK]; /* shape and strides */
 };
+
+static void end_view(struct exported *exported) {
+    if (exported->cuda) {
+        Py_CLEAR(exported->cuda);
+    } else {
+        PyBuffer_Release(&exported->view);
+    }
+}
 
 /* The consumer may drop it in any thread, and after the interpreter has ended. */
 static void drop_exported(struct exported *exported) {
@@ -60,7 +75,7 @@ static void drop_exported(struct exported *exported) {
         return;
     }
     PyGILState_STATE state = PyGILState_Ensure();
-    PyBuffer_Release(&exported->view);
+    end_view(exported);
     PyGILState_Release(state);
     free(exported);
 }
@@ -82,11 +97,14 @@ static void drop_capsule(PyObject *capsule) {
     }
 }
 
-/* (versioned, writable): a capsule. */
+/* (versioned, writable, CudaView or None, address and device there): a capsule. */
 PyObject *bhi_py_buffer_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"versioned", "writable", NULL};
-    int is_versioned, writable;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "pp:_dlpack", names, &is_versioned, &writable)) {
+    static char *names[] = {"versioned", "writable", "cuda", "address", "number", NULL};
+    int is_versioned, writable, number = 0;
+    unsigned long long address = 0;
+    PyObject *cuda = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "pp|OKi:_dlpack", names, &is_versioned,
+                                     &writable, &cuda, &address, &number)) {
         return NULL;
     }
     const struct bhi_py_buffer *buffer = (struct bhi_py_buffer *)self;
@@ -95,18 +113,25 @@ PyObject *bhi_py_buffer_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!exported) {
         return PyErr_NoMemory();
     }
-    if (PyObject_GetBuffer(self, &exported->view, writable ? PyBUF_FULL : PyBUF_FULL_RO) < 0) {
+    void *data;
+    if (cuda != Py_None) {
+        data = (void *)(uintptr_t)address;
+        exported->cuda = Py_NewRef(cuda);
+    } else if (PyObject_GetBuffer(self, &exported->view, writable ? PyBUF_FULL : PyBUF_FULL_RO) <
+               0) {
         free(exported);
         return NULL;
+    } else {
+        data = exported->view.buf;
     }
-    const int rank = exported->view.ndim;
+    const int rank = (int)buffer->rank;
     for (int i = 0; i < rank; i++) {
-        exported->numbers[i] = exported->view.shape[i];
-        exported->numbers[rank + i] = exported->view.strides[i] / (int64_t)type->size;
+        exported->numbers[i] = buffer->shape[i];
+        exported->numbers[rank + i] = buffer->shape[rank + i] / (int64_t)type->size;
     }
     const struct dl_tensor tensor = {
-        .data = exported->view.buf,
-        .device = {DEVICE_CPU, 0},
+        .data = data,
+        .device = {exported->cuda ? DEVICE_CUDA : DEVICE_CPU, number},
         .rank = rank,
         .type = {type->dlpack_code, type->dlpack_bits, 1},
         .shape = exported->numbers,
@@ -126,7 +151,7 @@ PyObject *bhi_py_buffer_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
         capsule = PyCapsule_New(&exported->old, "dltensor", drop_capsule);
     }
     if (!capsule) {
-        PyBuffer_Release(&exported->view);
+        end_view(exported);
         free(exported);
     }
     return capsule;
@@ -135,7 +160,7 @@ PyObject *bhi_py_buffer_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
 /* -- in -----------------------------------------------------------------------------------------
  */
 
-/* A tensor of another package, which the buffer protocol shows for reading. */
+/* A tensor of another package, which the buffer protocol shows for reading; one of CUDA is not shown. */
 struct tensor {
     PyObject base;
     struct managed *old;
@@ -144,12 +169,15 @@ struct tensor {
     int rank;
     Py_ssize_t bytes;
     void *data;
+    bool on_cuda;
     Py_ssize_t numbers[2 * PyBUF_MAX_NDIM]; /* shape and strides in bytes */
 };
 
 /* Checks what another package says of its tensor. */
 static bool take_tensor(struct tensor *self, const struct dl_tensor *tensor) {
-    if (tensor->device.type != DEVICE_CPU && tensor->device.type != DEVICE_CUDA_HOST) {
+    if (self->on_cuda
+            ? tensor->device.type != DEVICE_CUDA
+            : tensor->device.type != DEVICE_CPU && tensor->device.type != DEVICE_CUDA_HOST) {
         return bhi_py_refuse_view(
             "from_dlpack: the tensor is on a device (DLPack's type %d); bring it to "
             "the processor's memory first",
@@ -195,9 +223,14 @@ static bool take_tensor(struct tensor *self, const struct dl_tensor *tensor) {
     return true;
 }
 
-/* (capsule) -> Tensor */
-PyObject *bhi_py_tensor_take(PyObject *module, PyObject *capsule) {
+/* (capsule, whether its __dlpack_device__ is CUDA's) -> Tensor */
+PyObject *bhi_py_tensor_take(PyObject *module, PyObject *args) {
+    PyObject *capsule;
+    int on_cuda;
     (void)module;
+    if (!PyArg_ParseTuple(args, "Op:tensor_take", &capsule, &on_cuda)) {
+        return NULL;
+    }
     const bool is_versioned = PyCapsule_IsValid(capsule, "dltensor_versioned");
     if (!is_versioned && !PyCapsule_IsValid(capsule, "dltensor")) {
         return bhi_py_refuse_type(
@@ -209,6 +242,7 @@ PyObject *bhi_py_tensor_take(PyObject *module, PyObject *capsule) {
     if (!self) {
         return NULL;
     }
+    self->on_cuda = on_cuda;
     bool good;
     if (is_versioned) {
         struct versioned *tensor = PyCapsule_GetPointer(capsule, "dltensor_versioned");
@@ -248,7 +282,7 @@ static void tensor_dealloc(PyObject *object) {
 static int tensor_getbuffer(PyObject *object, Py_buffer *view, int flags) {
     struct tensor *self = (struct tensor *)object;
     view->obj = NULL;
-    if (flags & PyBUF_WRITABLE || (flags & PyBUF_STRIDES) != PyBUF_STRIDES) {
+    if (self->on_cuda || flags & PyBUF_WRITABLE || (flags & PyBUF_STRIDES) != PyBUF_STRIDES) {
         PyErr_SetString(PyExc_BufferError, "the tensor is shown for reading, with its strides");
         return -1;
     }
@@ -272,8 +306,26 @@ static PyObject *get_dtype(PyObject *object, void *unused) {
     return PyLong_FromLong(((struct tensor *)object)->dtype);
 }
 
+/* (shape, address, is it in C order without gaps) */
+static PyObject *get_place(PyObject *object, void *unused) {
+    (void)unused;
+    const struct tensor *self = (struct tensor *)object;
+    uint64_t shape[PyBUF_MAX_NDIM];
+    Py_ssize_t dense = bhi_py_dtypes[self->dtype].size;
+    bool contiguous = true;
+    for (int i = self->rank; i > 0; i--) {
+        contiguous &= self->numbers[i - 1] <= 1 || self->numbers[self->rank + i - 1] == dense;
+        dense *= self->numbers[i - 1];
+        shape[i - 1] = (uint64_t)self->numbers[i - 1];
+    }
+    return Py_BuildValue("(NKN)", bhi_py_numbers(shape, (size_t)self->rank),
+                         (unsigned long long)(uintptr_t)self->data,
+                         PyBool_FromLong(contiguous || self->bytes == 0));
+}
+
 static PyGetSetDef attributes[] = {
     {"_dtype", get_dtype, NULL, NULL, NULL},
+    {"_place", get_place, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot slots[] = {

@@ -128,7 +128,6 @@ bulkhead_room(worker/vulkan
 # The same for CUDA; its driver is found at run time, and nothing of it is needed to build.
 bulkhead_room(worker/cuda
     SOURCES
-    api.c
     buffer.c
     device.c
     image.c

@@ -1,6 +1,7 @@
 /* What a first program needs of libbulkhead, and the rules that hold for every call. Whoever does
  * more includes more: file.h (buffers from files), template.h (kernels without fixed types),
- * array.h, device.h, inspect.h, quarantine.h, stats.h, doctor.h, trace.h, judge.h.
+ * array.h, device.h, inspect.h, quarantine.h, stats.h, doctor.h, trace.h, judge.h, cuda.h (buffers
+ * in the program's own CUDA).
  *
  * Bulkhead runs GPU compute kernels that may crash or hang. The program that submits them stays
  * alive. Bulkhead does not detect wrong results. Each stream has a worker: a sandboxed process that

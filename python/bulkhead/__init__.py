@@ -23,6 +23,7 @@ from ._status import Reason, Status, Subject
 from .buffer import Buffer, copy, fill, out, read
 from .completion import as_completed
 from .context import Context, Quarantined, Tensor
+from .cuda import CudaView
 from .dtypes import DType
 from .errors import (
     CallerError,
@@ -72,6 +73,7 @@ __all__ = [
     "Closed",
     "CompileFailed",
     "Context",
+    "CudaView",
     "DType",
     "DeadlinePassed",
     "EnvironError",

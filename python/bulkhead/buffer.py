@@ -7,7 +7,7 @@ import math
 import struct
 from typing import TYPE_CHECKING, Any
 
-from . import _native
+from . import _native, cuda
 from ._status import Status
 from .dtypes import BY_CODE, DType
 from .errors import Closed, Error, InvalidArgument, InvalidType, ViewError, rename
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .context import Context
+    from .cuda import CudaView
     from .stream import Stream
 
 _READ, _DISCARD, _READ_WRITE = 1, 2, 3
 _ACCESS_READ, _ACCESS_WRITE = 1, 2
-_DLPACK_CPU, _DLPACK_VULKAN = 1, 7
+_DLPACK_CPU, _DLPACK_CUDA, _DLPACK_VULKAN = 1, 2, 7
 _STATES = {Status.OK: "CLEAN", Status.TIMEOUT: "PENDING"}
 
 
@@ -120,6 +121,19 @@ class Buffer(_native.Buffer, Scoped):
             else:
                 array = array.view(getattr(ml_dtypes, self.dtype))
         return array.copy() if copy else array
+
+    def cuda(self, writable: bool = False, timeout: float | str | None = None) -> CudaView:
+        """Show a buffer in device memory to the CUDA of this process, without a copy.
+
+        It has `__cuda_array_interface__`, for CuPy and Numba; PyTorch, JAX and CuPy also take the
+        buffer itself by `from_dlpack`. Waits for what writes it. The GPU forbids to write there,
+        unless `writable`; then no submission can use the buffer while the view exists. `device` is
+        its number in this process.
+        """
+        self._check("cuda")
+        if self._stream is None:
+            raise ViewError("cuda: the buffer is in host memory: make it with memory='device'")
+        return cuda.CudaView(self, writable, timeout)
 
     def _check(self, what: str) -> None:
         if self.released:
@@ -225,7 +239,10 @@ class Buffer(_native.Buffer, Scoped):
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (_DLPACK_CPU if self._stream is None else _DLPACK_VULKAN, 0)
+        if self._stream is None:
+            return (_DLPACK_CPU, 0)
+        number = cuda.device_of(self)
+        return (_DLPACK_VULKAN, 0) if number is None else (_DLPACK_CUDA, number)
 
     def __dlpack__(
         self,
@@ -235,20 +252,24 @@ class Buffer(_native.Buffer, Scoped):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> object:
-        """Return a DLPack capsule. One of DLPack 1 is for reading; an older one counts as
-        writable.
+        """Return a DLPack capsule, in host memory or of a CUDA device. One of DLPack 1 is for
+        reading; an older one counts as writable.
+
+        What writes the buffer has ended when this returns, so no stream has to wait for it. The
+        view ends when the consumer's tensor is gone, and waits for the work in the default
+        context of CUDA; work elsewhere must have ended before.
         """
+        versioned = max_version is not None and max_version[0] >= 1
+        if self._stream is not None:
+            return cuda.export(self, stream, versioned, dl_device, copy)
         if stream is not None:
             raise ViewError("__dlpack__: stream: host memory has no streams")
         if dl_device is not None and tuple(dl_device) != (_DLPACK_CPU, 0):
             raise ViewError(f"__dlpack__: dl_device: {dl_device} is not the processor's memory")
-        if self._stream is not None:
-            raise ViewError("__dlpack__: device memory has no address; numpy() copies it")
         shown = self
         if copy:
             shown = self.context.empty(self.shape, self.dtype)
             _native.buffer_assign(shown, _show(self))
-        versioned = max_version is not None and max_version[0] >= 1
         return shown._dlpack(versioned, bool(copy) or not versioned)
 
     def __len__(self) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from . import _native, dtypes, kernel as kernels, module as modules, source as sources
+from . import _native, cuda, dtypes, kernel as kernels, module as modules, source as sources
 from ._status import Status
 from .buffer import Buffer, to_shape
 from .dtypes import BY_CODE, DType
@@ -406,7 +406,9 @@ class Context(_native.Context, Scoped):
 
         A Buffer of this context, and a view of one (`numpy()`), are used as they are. Other arrays
         are copied once, in C order, whatever their strides. Takes what has the buffer protocol,
-        DLPack or `__array_interface__`, and lists and numbers if NumPy is there.
+        DLPack or `__array_interface__`, and lists and numbers if NumPy is there. Arrays of CUDA
+        (PyTorch's, CuPy's, JAX's) must have no gaps; to `memory="device"` on the same GPU they are
+        copied there, else through host memory.
 
         `dtype` converts, and may round: integers to floats, floats to other floats. It is refused
         if it would change numbers in another way: integers that do not fit, and floats to integers.
@@ -418,6 +420,11 @@ class Context(_native.Context, Scoped):
         """
         wanted = None if dtype is None else DType(dtype)
         place = _memory(memory, stream)
+        foreign = cuda.take(array)
+        if foreign is not None:
+            if wanted in (None, foreign.dtype):
+                return foreign.to_buffer(self, stream=stream, memory=memory)
+            array = foreign.to_host(self)
         if isinstance(array, Buffer) and array.context is self and not place:
             if wanted is None or array.dtype == wanted:
                 return array
@@ -434,6 +441,9 @@ class Context(_native.Context, Scoped):
 
     def _source(self, array: Any, wanted: DType | None) -> tuple[Any, DType, tuple[int, ...]]:
         """What shows an array by the buffer protocol, its type and its shape."""
+        foreign = cuda.take(array)
+        if foreign is not None:
+            array = foreign.to_host(self)
         source, found = _exporter(array, wanted)
         code, why, format_, shape, _, _, _ = _native.examine(source)
         if found is None:
@@ -450,7 +460,8 @@ class Context(_native.Context, Scoped):
 
     def from_dlpack(self, tensor: Any, **options: Any) -> Buffer:
         """Return a buffer with the elements of a tensor of another package, as `asarray` does."""
-        return self.asarray(_take_dlpack(tensor), **options)
+        taken = tensor if cuda.has_dlpack(tensor) else _take_dlpack(tensor)
+        return self.asarray(taken, **options)
 
     def from_memfd(self, fd: int, shape: int | tuple[int, ...], dtype: object = "uint8") -> Buffer:
         """Make a buffer of your own memfd, without a copy. It must allow sealing, and is sealed.
@@ -676,7 +687,7 @@ def _take_dlpack(tensor: Any) -> Any:
         capsule = tensor.__dlpack__(max_version=(1, 1))
     except TypeError:  # before DLPack 1
         capsule = tensor.__dlpack__()
-    return _native.tensor_take(capsule)
+    return _native.tensor_take(capsule, False)
 
 
 def _exporter(array: Any, wanted: DType | None) -> tuple[Any, DType | None]:

@@ -233,8 +233,11 @@ _BY_STATUS: dict[Status, type[Error]] = {
 _WHY = ("reason", "subject", "subject_name", "value", "limit")
 _CALLS = {  # of the library; those of others are the end of their names
     "buffer_create": "empty",
+    "buffer_cuda_device": "cuda",
     "buffer_map": "view",
+    "buffer_write_cuda": "array",
     "context_create": "Context",
+    "cuda_view_create": "cuda",
     "judge_create": "Judge",
     "kernel_create_source": "kernel",
     "kernel_create_spirv": "kernel",

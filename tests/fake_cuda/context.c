@@ -41,11 +41,8 @@ static bool lets_in(void) {
     }
 }
 
-CUresult fake_cuCtxCreate(CUcontext *out, unsigned flags, CUdevice device) {
-    enum { KNOWN_FLAGS = 0xff };
-    FAKE_ENTER_DRIVER();
-    FAKE_REQUIRE(out && (flags & ~(unsigned)KNOWN_FLAGS) == 0, INVALID_VALUE);
-    FAKE_REQUIRE(fake_is_device(device), INVALID_DEVICE);
+/* Lock held. */
+static CUresult make(CUcontext *out) {
     FAKE_REQUIRE(lets_in(), DEVICE_UNAVAILABLE);
     CUcontext context = calloc(1, sizeof *context);
     FAKE_REQUIRE(context, OUT_OF_MEMORY);
@@ -58,7 +55,24 @@ CUresult fake_cuCtxCreate(CUcontext *out, unsigned flags, CUdevice device) {
         return result;
     }
     fake_add(&contexts, context);
-    *out = current = context;
+    *out = context;
+    return CUDA_SUCCESS;
+}
+
+/* Lock held. */
+static void end(CUcontext context) {
+    fake_remove(&contexts, context);
+    fake_engine_stop(context);
+    free_context(context);
+}
+
+CUresult fake_cuCtxCreate(CUcontext *out, unsigned flags, CUdevice device) {
+    enum { KNOWN_FLAGS = 0xff };
+    FAKE_ENTER_DRIVER();
+    FAKE_REQUIRE(out && (flags & ~(unsigned)KNOWN_FLAGS) == 0, INVALID_VALUE);
+    FAKE_REQUIRE(fake_is_device(device), INVALID_DEVICE);
+    FAKE_CHECK(make(&current));
+    *out = current;
     return CUDA_SUCCESS;
 }
 
@@ -66,9 +80,64 @@ CUresult fake_cuCtxDestroy(CUcontext context) {
     FAKE_ENTER_DRIVER();
     FAKE_REQUIRE(context, INVALID_VALUE);
     FAKE_REQUIRE(fake_has(&contexts, context), INVALID_CONTEXT);
-    fake_remove(&contexts, context);
-    fake_engine_stop(context);
-    free_context(context);
+    end(context);
+    return CUDA_SUCCESS;
+}
+
+/* -- primary contexts, which all of a process share ---------------------------------------------- */
+
+#define STACK 16 /* contexts that are current again later */
+
+static struct {
+    CUcontext context;
+    unsigned uses;
+} primaries[16];
+
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+    CUcontext below[STACK];
+    size_t depth;
+} stack;
+
+CUresult fake_cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device) {
+    FAKE_ENTER_DRIVER();
+    FAKE_REQUIRE(out, INVALID_VALUE);
+    FAKE_REQUIRE(fake_is_device(device) && (size_t)device < sizeof primaries / sizeof primaries[0],
+                 INVALID_DEVICE);
+    if (primaries[device].uses == 0) {
+        FAKE_CHECK(make(&primaries[device].context));
+    }
+    primaries[device].uses++;
+    *out = primaries[device].context;
+    return CUDA_SUCCESS;
+}
+
+CUresult fake_cuDevicePrimaryCtxRelease(CUdevice device) {
+    FAKE_ENTER_DRIVER();
+    FAKE_REQUIRE(fake_is_device(device) && (size_t)device < sizeof primaries / sizeof primaries[0],
+                 INVALID_DEVICE);
+    FAKE_REQUIRE(primaries[device].uses > 0, INVALID_CONTEXT);
+    if (--primaries[device].uses == 0) {
+        end(primaries[device].context);
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult fake_cuCtxPushCurrent(CUcontext context) {
+    FAKE_ENTER_DRIVER();
+    FAKE_REQUIRE(fake_has(&contexts, context), INVALID_CONTEXT);
+    FAKE_REQUIRE(stack.depth < STACK, OUT_OF_MEMORY);
+    stack.below[stack.depth++] = current;
+    current = context;
+    return CUDA_SUCCESS;
+}
+
+CUresult fake_cuCtxPopCurrent(CUcontext *out) {
+    FAKE_ENTER_DRIVER();
+    FAKE_REQUIRE(stack.depth > 0, INVALID_CONTEXT);
+    if (out) {
+        *out = current;
+    }
+    current = stack.below[--stack.depth];
     return CUDA_SUCCESS;
 }
 

@@ -9,7 +9,7 @@ static const struct {
     void (*function)(void);
 } functions[] = {
 #define ROW(name, since, parameters) {#name, since, (void (*)(void))fake_##name},
-    BHI_CUDA_FUNCTIONS(ROW)
+    BHI_CUDA_FUNCTIONS(ROW) BHI_CUDA_HOST_FUNCTIONS(ROW)
 #undef ROW
 };
 

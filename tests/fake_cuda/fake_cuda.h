@@ -19,21 +19,22 @@
 #ifndef TESTS_FAKE_CUDA_FAKE_CUDA_H
 #define TESTS_FAKE_CUDA_FAKE_CUDA_H
 
+#include "base/cuda.h"
 #include "tests/fake_cuda/abi.h"
-#include "worker/cuda/api.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Not in api.h: a worker has no use for its name. */
+/* Not in base/cuda.h: we have no use for its name. */
 #define CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED ((CUresult)713)
 
 #define FAKE_GRANULARITY ((size_t)2 << 20)
 
 #define FAKE_DECLARE(name, since, parameters) CUresult fake_##name parameters;
 BHI_CUDA_FUNCTIONS(FAKE_DECLARE)
+BHI_CUDA_HOST_FUNCTIONS(FAKE_DECLARE)
 #undef FAKE_DECLARE
 
 /* -- the driver: state.c -------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
+#include "base/cuda.h"
 #include "harness.h"
-#include "worker/cuda/api.h"
 
 #include "add.cubin.h"
 #include "assert.cubin.h"

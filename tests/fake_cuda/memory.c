@@ -14,12 +14,14 @@
 struct mark {
     char text[32];
     size_t bytes;
+    CUdevice device;
 };
 static const char mark_text[32] = "memory of the fake CUDA device";
 
 struct memory {
     struct fake_link link; /* in |handles| until it is released */
     size_t bytes;
+    CUdevice device;
     void *home; /* mapped without access: what cuMemMap() maps again elsewhere */
     int fd;     /* for an export; -1: there was one, or it is imported */
     bool exportable, imported;
@@ -197,7 +199,7 @@ CUresult fake_cuMemAddressFree(CUdeviceptr address, size_t bytes) {
 }
 
 /* Fresh memory is not zero: a device's has what somebody else left there. */
-static bool fill(int fd, size_t bytes) {
+static bool fill(int fd, size_t bytes, CUdevice device) {
     struct mark *mark =
         mmap(NULL, sizeof *mark, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)MARK_AT);
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -205,6 +207,7 @@ static bool fill(int fd, size_t bytes) {
     if (good) {
         memcpy(mark->text, mark_text, sizeof mark_text);
         mark->bytes = bytes;
+        mark->device = device;
         memset(at, 0xb5, bytes);
     }
     if (mark != MAP_FAILED) {
@@ -217,11 +220,11 @@ static bool fill(int fd, size_t bytes) {
 }
 
 /* The memory in |from|. It keeps |fd|, or none with -1. */
-static CUresult add_memory(int from, int fd, size_t bytes, bool exportable,
+static CUresult add_memory(int from, int fd, size_t bytes, CUdevice device, bool exportable,
                            CUmemGenericAllocationHandle *out) {
     struct memory *memory = calloc(1, sizeof *memory);
     FAKE_REQUIRE(memory, OUT_OF_MEMORY);
-    *memory = (struct memory){.bytes = bytes, .fd = fd, .uses = 1};
+    *memory = (struct memory){.bytes = bytes, .device = device, .fd = fd, .uses = 1};
     memory->exportable = exportable;
     memory->imported = fd < 0;
     memory->home = mmap(NULL, bytes, PROT_NONE, MAP_SHARED, from, 0);
@@ -244,8 +247,10 @@ CUresult fake_cuMemCreate(CUmemGenericAllocationHandle *out, size_t bytes,
     FAKE_REQUIRE(used <= total && bytes <= total - used && bytes <= MARK_AT, OUT_OF_MEMORY);
     const int fd = take_file();
     FAKE_REQUIRE(fd >= 0, OUT_OF_MEMORY);
-    if (!fill(fd, bytes) ||
-        add_memory(fd, fd, bytes, properties->requestedHandleTypes != 0, out) != CUDA_SUCCESS) {
+    const CUdevice device = properties->location.id;
+    if (!fill(fd, bytes, device) ||
+        add_memory(fd, fd, bytes, device, properties->requestedHandleTypes != 0, out) !=
+            CUDA_SUCCESS) {
         give_file(fd);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -342,7 +347,7 @@ CUresult fake_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHand
 }
 
 /* How many bytes of memory are behind the descriptor; 0: it is something else. */
-static size_t look_at(int fd) {
+static size_t look_at(int fd, CUdevice *out_device) {
     struct stat status;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
         status.st_size != (off_t)FILE_BYTES) {
@@ -355,6 +360,7 @@ static size_t look_at(int fd) {
     const size_t bytes =
         memcmp(mark->text, mark_text, sizeof mark_text) == 0 && mark->bytes <= MARK_AT ? mark->bytes
                                                                                        : 0;
+    *out_device = mark->device;
     munmap(mark, sizeof *mark);
     return bytes;
 }
@@ -362,9 +368,18 @@ static size_t look_at(int fd) {
 CUresult fake_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *descriptor,
                                              int type) {
     const int fd = (int)(intptr_t)descriptor;
+    CUdevice device;
     FAKE_ENTER_DRIVER();
     FAKE_REQUIRE(out && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, INVALID_VALUE);
-    const size_t bytes = look_at(fd);
+    const size_t bytes = look_at(fd, &device);
     FAKE_REQUIRE(bytes > 0, INVALID_VALUE);
-    return add_memory(fd, -1, bytes, true, out);
+    return add_memory(fd, -1, bytes, device, true, out);
+}
+
+CUresult fake_cuPointerGetAttribute(void *out, int attribute, CUdeviceptr pointer) {
+    FAKE_ENTER_DRIVER();
+    const struct range *range = find_range(&mappings, (uintptr_t)pointer);
+    FAKE_REQUIRE(out && attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL && range, INVALID_VALUE);
+    memcpy(out, &range->memory->device, sizeof range->memory->device);
+    return CUDA_SUCCESS;
 }

@@ -143,6 +143,18 @@ WRAP(CUresult, bhi_cuda_memory_make, const struct bhi_cuda_device *device,
 WRAP(int, bhi_cuda_memory_export, const struct bhi_cuda_device *device,
      const struct bhi_cuda_memory *memory, CUresult *out_result) {
     passes(made);
+    const bool small = lies(lie_small), far = lies(lie_far);
+    if (small || far) {
+        CUmemAllocationProp properties = bhi_cuda_properties(device);
+        properties.location.id += far;
+        struct bhi_cuda_memory other = {0};
+        const size_t bytes = small ? device->granularity : memory->bytes;
+        if (real.cuMemCreate(&other.handle, bytes, &properties, 0) == CUDA_SUCCESS) {
+            const int fd = __real_bhi_cuda_memory_export(device, &other, out_result);
+            (void)real.cuMemRelease(other.handle);
+            return fd;
+        }
+    }
     return __real_bhi_cuda_memory_export(device, memory, out_result);
 }
 

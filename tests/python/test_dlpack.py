@@ -30,7 +30,7 @@ class Elsewhere:
         raise AssertionError("it is not asked for")
 
     def __dlpack_device__(self):
-        return (2, 0)  # CUDA
+        return (4, 0)  # OpenCL
 
 
 @pytest.mark.parametrize(

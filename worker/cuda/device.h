@@ -2,8 +2,8 @@
 #ifndef BHI_WORKER_CUDA_DEVICE_H
 #define BHI_WORKER_CUDA_DEVICE_H
 
+#include "base/cuda.h"
 #include "worker/backend.h"
-#include "worker/cuda/api.h"
 
 struct bhi_cuda_device {
     struct bhi_cuda_api api;

@@ -2,7 +2,7 @@
 #ifndef BHI_WORKER_CUDA_RESULT_H
 #define BHI_WORKER_CUDA_RESULT_H
 
-#include "worker/cuda/api.h"
+#include "base/cuda.h"
 #include "worker/error.h"
 
 #include <stdbool.h>

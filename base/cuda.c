@@ -1,10 +1,7 @@
-#include "worker/cuda/api.h"
+#include "base/cuda.h"
 
 #include <string.h>
 
-const char *bhi_cuda_find(struct bhi_cuda_api *api, bhi_cuda_entry entry, int *out_since) {
-    int status;
-    void *found;
 #define FIND(name, since, parameters)                                                              \
     *out_since = since;                                                                            \
     if (entry(#name, &found, since, CU_GET_PROC_ADDRESS_DEFAULT, &status) != CUDA_SUCCESS ||       \
@@ -12,7 +9,18 @@ const char *bhi_cuda_find(struct bhi_cuda_api *api, bhi_cuda_entry entry, int *o
         return #name;                                                                              \
     }                                                                                              \
     memcpy(&api->name, &found, sizeof found);
+
+const char *bhi_cuda_find(struct bhi_cuda_api *api, bhi_cuda_entry entry, int *out_since) {
+    int status;
+    void *found;
     BHI_CUDA_FUNCTIONS(FIND)
-#undef FIND
+    return NULL;
+}
+
+const char *bhi_cuda_find_host(struct bhi_cuda_host_api *api, bhi_cuda_entry entry,
+                               int *out_since) {
+    int status;
+    void *found;
+    BHI_CUDA_HOST_FUNCTIONS(FIND)
     return NULL;
 }

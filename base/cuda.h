@@ -1,8 +1,8 @@
-/* The part of CUDA's driver API that a worker uses, declared here: neither the toolkit nor a driver is
+/* The part of CUDA's driver API that we use, declared here: neither the toolkit nor a driver is
  * needed to build. Names, values and layouts are those of cuda.h; the driver keeps them (CUDA C++
  * Programming Guide, "Version and Compatibility"). */
-#ifndef BHI_WORKER_CUDA_API_H
-#define BHI_WORKER_CUDA_API_H
+#ifndef BHI_BASE_CUDA_H
+#define BHI_BASE_CUDA_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -93,6 +93,9 @@ enum {
     CU_JIT_ERROR_LOG_BUFFER = 5,
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 };
+
+/* CUpointer_attribute */
+enum { CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9 };
 
 #define CU_CTX_SCHED_YIELD           0x02u
 #define CU_CTX_MAP_HOST              0x08u
@@ -205,19 +208,30 @@ typedef struct CUmemAccessDesc {
          (CUdeviceptr to, unsigned char value, size_t count, CUstream stream))                     \
     CUDA(cuMemsetD32Async, 3020, (CUdeviceptr to, unsigned value, size_t count, CUstream stream))
 
+/* What the host uses besides: it shares its process, and CUDA's primary contexts, with others. */
+#define BHI_CUDA_HOST_FUNCTIONS(CUDA)                                                              \
+    CUDA(cuDevicePrimaryCtxRetain, 7000, (CUcontext * context, CUdevice device))                   \
+    CUDA(cuDevicePrimaryCtxRelease, 11000, (CUdevice device))                                      \
+    CUDA(cuCtxPushCurrent, 4000, (CUcontext context))                                              \
+    CUDA(cuCtxPopCurrent, 4000, (CUcontext * context))                                             \
+    CUDA(cuPointerGetAttribute, 4000, (void *out, int attribute, CUdeviceptr pointer))
+
 /* cuGetProcAddress, since 12.0. *status is 0, 1: no such name, 2: no such name in |version|. */
 typedef CUresult (*bhi_cuda_entry)(const char *name, void **out, int version, uint64_t flags,
                                    int *status);
 
-/* Finds all functions. Returns the name of one that the driver does not have, and in *out_since the
- * version of CUDA that has it; or NULL. */
-struct bhi_cuda_api;
-const char *bhi_cuda_find(struct bhi_cuda_api *api, bhi_cuda_entry entry, int *out_since);
-
-struct bhi_cuda_api {
 #define BHI_CUDA_FIELD(name, since, parameters) CUresult(*name) parameters;
+struct bhi_cuda_api {
     BHI_CUDA_FUNCTIONS(BHI_CUDA_FIELD)
-#undef BHI_CUDA_FIELD
 };
+struct bhi_cuda_host_api {
+    BHI_CUDA_HOST_FUNCTIONS(BHI_CUDA_FIELD)
+};
+#undef BHI_CUDA_FIELD
+
+/* Find all functions. Return the name of one that the driver does not have, and in *out_since the
+ * version of CUDA that has it; or NULL. */
+const char *bhi_cuda_find(struct bhi_cuda_api *api, bhi_cuda_entry entry, int *out_since);
+const char *bhi_cuda_find_host(struct bhi_cuda_host_api *api, bhi_cuda_entry entry, int *out_since);
 
 #endif
