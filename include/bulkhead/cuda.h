@@ -48,7 +48,8 @@ BH_API BH_MUST_USE bh_status bh_cuda_view_create(bh_buffer *buffer, bh_map_inten
 /* Returns the first byte's address on the device (CUdeviceptr); 0 for NULL and an empty buffer. */
 BH_API uint64_t bh_cuda_view_address(const bh_cuda_view *view);
 /* Ends the view: waits for all work of the program in the GPU's primary context, and unmaps. Work
- * in other contexts must have ended before. Blocks. NULL is fine. In a forked child it only frees. */
+ * in other contexts must have ended before. Blocks. NULL is fine. In a forked child it only
+ * frees. */
 BH_API void bh_cuda_view_release(bh_cuda_view *view);
 
 /* Overwrites |size| bytes of the buffer from |offset| with those at |address|, memory of a CUDA

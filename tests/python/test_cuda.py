@@ -3,6 +3,7 @@
 import ctypes
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -310,3 +311,13 @@ def test_a_kernel_of_the_other_kind_is_refused(ctx, stream):
         for option in ({"block": 1}, {"shared": 4}):
             with pytest.raises(bh.InvalidArgument, match="it is for CUDA kernels"):
                 vulkan.launch(glsl, grid=1, Y=y, **option)
+
+
+def test_the_bench_of_launches_runs(driver):
+    """It says so where PyTorch or CuPy are not here."""
+    command = [sys.executable, str(SOURCE / "bench" / "cuda_launch.py"), "--quick"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=BOUND)
+    assert found.returncode == 0, found.stdout + found.stderr
+    rows = [line.split()[:2] for line in found.stdout.splitlines()]
+    assert ["bulkhead", "prepared"] in rows and ["bulkhead", "launch"] in rows
+    assert {"torch", "cupy"} <= {row[0] for row in rows}
