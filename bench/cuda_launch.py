@@ -7,9 +7,9 @@ Usage: bench/cuda_launch.py [--slices N] [--rounds N] [--quick] [--strict]
   --quick      few: shows that it works
   --strict     exit status 3 if a ratio is over its goal, or nobody is there to compare with
 
-Each launch is waited for: an increment of 32 numbers, by stream.launch(...).wait() and by a prepared
-launch, by PyTorch's x.add_(1) and torch.cuda.synchronize(), and by a RawKernel of CuPy's and its
-stream's synchronize(). The goals: 1.5 times the quicker of the two, prepared 1.3 times.
+Each launch is waited for: an increment of 32 numbers, by stream.launch(...).wait() and by a
+prepared launch, by PyTorch's x.add_(1) and torch.cuda.synchronize(), and by a RawKernel of CuPy's
+and its stream's synchronize(). The goals: 1.5 times the quicker of the two, prepared 1.3 times.
 """
 
 from __future__ import annotations

@@ -331,6 +331,15 @@ bool bhi_py_dispatch_check(const struct bhi_py_dispatch *dispatch) {
     if (!dispatch->groups[0]) {
         return bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": grid or groups is missing");
     }
+    uint64_t blocks;
+    if (kernel->most_blocks &&
+        (__builtin_mul_overflow((uint64_t)dispatch->groups[0] * dispatch->groups[1],
+                                dispatch->groups[2], &blocks) ||
+         blocks > kernel->most_blocks)) {
+        return bhi_py_refuse(BH_INVALID_ARGUMENT,
+                             WHAT ": grid: the kernel was made for at most %llu blocks",
+                             (unsigned long long)kernel->most_blocks);
+    }
     return true;
 }
 

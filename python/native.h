@@ -352,6 +352,8 @@ struct bhi_py_kernel {
     /* The parameters of an image in their order. NULL: it does not say what they are. */
     struct bhi_py_position *positions;
     uint32_t position_count;
+    bool arranges;        /* launches give its _arrange() their arguments */
+    uint64_t most_blocks; /* of a grid; 0: any */
 };
 /* One of them: |dtype| NONE means |bytes| of any type. */
 struct bhi_py_position {

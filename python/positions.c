@@ -11,14 +11,17 @@ enum { MOST = 256, MOST_BYTES = 4096, MOST_ALIGNED = 16 };
 
 /* -- what a kernel takes ------------------------------------------------------------------------- */
 
-/* (None, or [(dtype, bytes), …]): the parameters of the image, in order; None: it does not say. */
+/* (None, or [(dtype, bytes), …]; whether _arrange(args) gives what launches take; the most blocks of a
+ * grid, 0: any): the parameters of the image, in order; None: it does not say. */
 PyObject *bhi_py_kernel_set_positions(PyObject *object, PyObject *args) {
     struct bhi_py_kernel *self = (struct bhi_py_kernel *)object;
     PyObject *list;
     struct bhi_py_position *all = NULL;
     Py_ssize_t count = 0;
     uint64_t room = 0;
-    if (!PyArg_ParseTuple(args, "O:_set_positions", &list)) {
+    unsigned long long most = 0;
+    int arranges = 0;
+    if (!PyArg_ParseTuple(args, "O|pK:_set_positions", &list, &arranges, &most)) {
         return NULL;
     }
     if (list != Py_None) {
@@ -41,6 +44,8 @@ PyObject *bhi_py_kernel_set_positions(PyObject *object, PyObject *args) {
         Py_RETURN_NONE;
     }
     self->positions = all;
+    self->arranges = arranges;
+    self->most_blocks = most;
     self->position_count = (uint32_t)count;
     self->buffer_count = all ? (uint32_t)count : MOST;
     self->push_size = all && room < MOST_BYTES ? (uint32_t)room : MOST_BYTES;
@@ -186,7 +191,12 @@ bool bhi_py_dispatch_set_positions(struct bhi_py_dispatch *dispatch, PyObject *v
                                        "not %R",
                                   (PyObject *)Py_TYPE(value));
     }
-    PyObject *all = PySequence_Tuple(value); /* a number's own code may change a list */
+    PyObject *arranged = kernel->arranges
+                             ? PyObject_CallMethod((PyObject *)kernel, "_arrange", "(O)", value)
+                             : Py_NewRef(value);
+    /* A number's own code may change a list. */
+    PyObject *all = arranged ? PySequence_Tuple(arranged) : NULL;
+    Py_XDECREF(arranged);
     const Py_ssize_t count = all ? PyTuple_Size(all) : 0;
     bool good = all;
     if (good && (kernel->positions ? count != kernel->position_count : count > MOST)) {

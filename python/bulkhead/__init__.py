@@ -58,6 +58,7 @@ from .module import Module
 from .report import Report
 from .stream import Stream
 from .sweeping import Sweep, sweep
+from .triton import triton_kernel
 from .variant import Variant
 from .verdict import Blame, Class, Executed, Verdict
 
@@ -125,4 +126,5 @@ __all__ = [
     "read",
     "shaders",
     "sweep",
+    "triton_kernel",
 ]

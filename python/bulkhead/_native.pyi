@@ -126,7 +126,13 @@ class Kernel:
         members: list[Any],
         /,
     ) -> None: ...
-    def _set_positions(self, positions: list[tuple[int, int]] | None, /) -> None: ...
+    def _set_positions(
+        self,
+        positions: list[tuple[int, int]] | None,
+        arranges: bool = False,
+        most_blocks: int = 0,
+        /,
+    ) -> None: ...
     @property
     def name(self) -> str: ...
     @property

@@ -25,24 +25,34 @@ class CudaView:
     arrays that were made of it are gone.
     """
 
-    __slots__ = ("_held", "address", "device", "shape", "typestr", "writable")
+    __slots__ = ("_address", "_device", "_held", "_interface")
 
     def __init__(self, buffer: Buffer, writable: bool, timeout: float | str | None) -> None:
-        self.device = _number(buffer, "cuda")
+        self._device = _number(buffer, "cuda")
         self._held = _native.buffer_map_cuda(buffer, _READ_WRITE if writable else _READ, timeout)
-        self.address = self._held.address(buffer)
-        self.shape, self.typestr, self.writable = buffer.shape, buffer.dtype.typestr, writable
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {
+        self._address = self._held.address(buffer)
+        self._interface = {
             "version": 3,
-            "shape": self.shape,
-            "typestr": self.typestr,
-            "data": (self.address, not self.writable),
+            "shape": buffer.shape,
+            "typestr": buffer.dtype.typestr,
+            "data": (self._address, not writable),
             "strides": None,
             "stream": None,  # what wrote it has ended
         }
+
+    @property
+    def address(self) -> int:
+        """Where the array begins, for the device; 0: it is empty."""
+        return self._address
+
+    @property
+    def device(self) -> int:
+        """The number of the device in this process."""
+        return self._device
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return dict(self._interface)
 
 
 def _number(buffer: Buffer, call: str) -> int:

@@ -82,7 +82,9 @@ class Kernel(_native.Kernel, Scoped):
     ['X: f32[]', 'Y: f32[]', 'a: f32', 'n: u32']
     """
 
-    __slots__ = ("__weakref__", "_entry", "_info")
+    __slots__ = ("__weakref__", "_arrange", "_entry", "_info")
+    _arrange: Callable[[Any], tuple[Any, ...]]
+    """Of a kernel with parameters that launches do not give (triton_kernel)."""
     _entry: str | None
 
     @property
@@ -98,7 +100,7 @@ class Kernel(_native.Kernel, Scoped):
 
     def _reflect(self) -> None:
         if self.cuda:
-            self._set_positions(_read_ptx(self.code, getattr(self, "_entry", None) or self.name))
+            self._set_positions(read_ptx(self.code, getattr(self, "_entry", None) or self.name))
         elif not hasattr(self, "_info"):
             info, parameters = _read_inspection(self._inspect())
             self._set_parameters(*parameters)
@@ -217,7 +219,7 @@ _PTX_PARAMETER = re.compile(
 )
 
 
-def _read_ptx(image: bytes, name: str) -> list[tuple[int, int]] | None:
+def read_ptx(image: bytes, name: str) -> list[tuple[int, int]] | None:
     """(dtype, bytes) of each parameter of a kernel; None: the image does not say."""
     if image.startswith(IMAGES):
         return None

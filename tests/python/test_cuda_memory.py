@@ -1,4 +1,4 @@
-"""Buffers in the process's own CUDA, on the fake driver: there a device's address is one of ours."""
+"""Buffers in the process's own CUDA, on the fake driver: a device's address is one of ours there."""
 
 import ctypes
 import gc
@@ -10,7 +10,7 @@ import bulkhead as bh
 import numpy as np
 import pytest
 from conftest import BOUND
-from test_cuda import ptx
+from test_cuda import SAXPY, ptx
 from test_cuda import driver as _driver  # noqa: F401
 from test_dlpack import CAPSULE_NAME, DELETER, NEW_CAPSULE, Tensor
 
@@ -286,10 +286,11 @@ def test_foreign_tensors_elsewhere(ctx, stream, theirs):
     with ctx.stream() as vulkan:  # another device, as far as memory goes
         y = ctx.asarray(tensor, stream=vulkan, memory="device")
         assert y.numpy().tolist() == list(range(N))
-    fill = ctx.kernel(source=ptx("saxpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n)"),
-                      entry="saxpy", block=64)
-    y = ctx.empty(N)
-    stream.launch(fill, grid=1, args=(tensor, y, 1.0, 0)).wait(BOUND)
+    saxpy = ctx.kernel(source=ptx(SAXPY), entry="saxpy", block=64)
+    y, ones = ctx.empty(N), ctx.asarray(np.ones(N, "f4"), stream=stream, memory="device").cuda()
+    numbers, _ = foreign(ones, code=2)
+    stream.launch(saxpy, grid=16, args=(numbers, y, 3.0, N)).wait(BOUND)
+    assert (y.numpy() == 3).all()
 
 
 def test_an_array_interface_comes_in(ctx, stream, theirs):
