@@ -15,8 +15,8 @@ extern "C" {
 typedef enum bh_memory {
     BH_MEMORY_HOST = 0,   /* in the host: it has a pointer (bh_buffer_map), and devices reach it */
     BH_MEMORY_DEVICE = 1, /* on the device of the buffer's stream: no pointer; the host reads and
-                             writes it by copies. On a driver that runs on the processor this is
-                             host memory, with the same rules */
+                             writes it by copies, or on a CUDA device maps it (cuda.h). On a driver
+                             that runs on the processor this is host memory, with the same rules */
     BH_MEMORY_AUTO = 2,   /* DEVICE if the stream's device is a discrete GPU that can share its
                              memory; HOST otherwise, and without a stream */
 } bh_memory;

@@ -381,7 +381,8 @@ ctx.close()
 
 
 def test_a_process_without_cuda_says_so(libcuda):
-    """The workers have a driver, and the host would not find it: its loader looked before."""
+    """The workers have a driver, and the host does not find it: its loader looked before. Where there is
+    a real one, that has no such GPU."""
     code = WITHOUT
     environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
     folder = os.environ["LD_LIBRARY_PATH"]
@@ -389,11 +390,7 @@ def test_a_process_without_cuda_says_so(libcuda):
     found = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    assert found.stdout.split() == [
-        *("NO_HOST_CUDA", "cuda"),
-        *("NO_HOST_CUDA", "cuda"),
-        *("NO_HOST_CUDA", "cuda"),
-    ]
+    assert found.stdout in ("NO_HOST_CUDA cuda\n" * 3, "GPU_HIDDEN cuda\n" * 3)
 
 
 def test_a_fork_after_cuda_began(libcuda):
