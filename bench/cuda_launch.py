@@ -30,7 +30,7 @@ import bulkhead as bh  # noqa: E402
 
 PTX = """
 .version 7.0
-.target sm_70
+.target sm_75
 .address_size 64
 .visible .entry increment(.param .u64 word)
 {

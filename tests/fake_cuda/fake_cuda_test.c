@@ -34,6 +34,7 @@ CUresult cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t
                              int *status);
 
 static struct bhi_cuda_api cu;
+static struct bhi_cuda_host_api of_host;
 static CUcontext context;
 static CUstream stream;
 static uint32_t *words; /* device memory of one block */
@@ -48,6 +49,10 @@ static void load_api(bhi_cuda_entry entry) {
 #define LOAD(function, since, parameters)                                                          \
     OK(entry(#function, (void **)&cu.function, 13000, CU_GET_PROC_ADDRESS_DEFAULT, NULL));
     BHI_CUDA_FUNCTIONS(LOAD)
+#undef LOAD
+#define LOAD(function, since, parameters)                                                          \
+    OK(entry(#function, (void **)&of_host.function, 13000, CU_GET_PROC_ADDRESS_DEFAULT, NULL));
+    BHI_CUDA_HOST_FUNCTIONS(LOAD)
 #undef LOAD
 }
 
@@ -534,6 +539,39 @@ TEST(fake_cuda_destroying_a_context_ends_its_kernels) {
 }
 
 /* -- memory --------------------------------------------------------------------------------------- */
+
+TEST(fake_cuda_has_primary_contexts_and_a_stack_of_current_ones) {
+    CUcontext first, again, own;
+    start();
+    BHT_EQ(of_host.cuDevicePrimaryCtxRelease(0), CUDA_ERROR_INVALID_CONTEXT);
+    BHT_EQ(of_host.cuDevicePrimaryCtxRetain(&first, 1), CUDA_ERROR_INVALID_DEVICE);
+    OK(of_host.cuDevicePrimaryCtxRetain(&first, 0));
+    OK(of_host.cuDevicePrimaryCtxRetain(&again, 0));
+    BHT_TRUE(first == again && first != context);
+    OK(of_host.cuCtxPushCurrent(first));
+    BHT_EQ(cu.cuStreamQuery(stream), CUDA_ERROR_INVALID_HANDLE); /* it is the other context's */
+    OK(of_host.cuCtxPopCurrent(&own));
+    BHT_TRUE(own == first);
+    OK(cu.cuStreamQuery(stream));
+    BHT_EQ(of_host.cuCtxPopCurrent(&own), CUDA_ERROR_INVALID_CONTEXT);
+    OK(of_host.cuDevicePrimaryCtxRelease(0));
+    OK(of_host.cuCtxPushCurrent(first)); /* it lives until its last user lets go */
+    OK(of_host.cuCtxPopCurrent(NULL));
+    OK(of_host.cuDevicePrimaryCtxRelease(0));
+    BHT_EQ(of_host.cuCtxPushCurrent(first), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST(fake_cuda_knows_where_a_pointer_leads) {
+    int number = -1;
+    const uint32_t here = 0;
+    start();
+    OK(of_host.cuPointerGetAttribute(&number, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                     (uintptr_t)&words[100]));
+    BHT_EQ(number, 0);
+    BHT_EQ(of_host.cuPointerGetAttribute(&number, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                         (uintptr_t)&here),
+           CUDA_ERROR_INVALID_VALUE);
+}
 
 TEST(fake_cuda_memory_is_noise_shared_and_counted) {
     start();

@@ -5,6 +5,7 @@ import gc
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import bulkhead as bh
 import numpy as np
@@ -25,8 +26,9 @@ RENAME.argtypes = [ctypes.py_object, ctypes.c_char_p]
 @pytest.fixture(scope="module")
 def libcuda(_driver):
     """The driver in this process: the library finds what is loaded already by its name."""
-    folder = os.environ["LD_LIBRARY_PATH"]
-    return ctypes.CDLL(f"{folder}/libcuda.so.1")
+    folder = Path(os.environ["LD_LIBRARY_PATH"])
+    (folder / "fake_cuda.settings").write_text("FAKE_CUDA_DEVICES=2\n")
+    return ctypes.CDLL(str(folder / "libcuda.so.1"))
 
 
 @pytest.fixture(scope="module")
@@ -269,6 +271,7 @@ def test_a_foreign_tensor_is_copied_on_the_device(ctx, stream, theirs, versions)
     for make in (ctx.asarray, ctx.from_dlpack):
         x = make(tensor, stream=stream, memory="device")
         assert x.memory == "device" and x.dtype == "uint32"
+        assert x.event is None  # no submission has written it: it did not go through the host
         assert x.numpy().tolist() == list(range(N))
     assert streams == [1, 1]  # the producer has its own work wait
     stream.fill(x, 1).wait(BOUND)
@@ -283,9 +286,12 @@ def test_foreign_tensors_elsewhere(ctx, stream, theirs):
     raw = ctx.asarray(tensor, "raw")
     assert raw.nbytes == 4 * N
     x.write(tensor)
-    with ctx.stream() as vulkan:  # another device, as far as memory goes
-        y = ctx.asarray(tensor, stream=vulkan, memory="device")
-        assert y.numpy().tolist() == list(range(N))
+    for device in ("any", "cuda:1"):  # another device, as far as memory goes
+        with ctx.stream(device=device) as other:
+            y = ctx.asarray(tensor, stream=other, memory="device")
+            assert y.numpy().tolist() == list(range(N))
+            if device == "cuda:1":
+                assert y.__dlpack_device__() == (2, 1) and y.cuda().device == 1
     saxpy = ctx.kernel(source=ptx(SAXPY), entry="saxpy", block=64)
     y, ones = ctx.empty(N), ctx.asarray(np.ones(N, "f4"), stream=stream, memory="device").cuda()
     numbers, _ = foreign(ones, code=2)
