@@ -15,6 +15,7 @@
 #define FAKE_CUDA_SHARED_OPTIN    232448u
 #define FAKE_CUDA_BLOCK_THREADS   1024u
 #define FAKE_CUDA_LATCHES         1024u
+#define FAKE_CUDA_KEPT            65536u
 
 struct fake_cuda_dim {
     uint32_t x, y, z;
@@ -27,6 +28,11 @@ struct fake_cuda_thread {
     void (*fail)(int error);    /* ends the launch with that CUresult; does not return */
     void (*pause)(void);        /* for loops: does not return once the context is destroyed */
     volatile uint32_t *latches; /* words that a test has, too; or NULL */
+    /* What a hostile kernel can do to its own context: */
+    void *kept;       /* FAKE_CUDA_KEPT bytes, as those of a __device__ variable: zeros at first */
+    int64_t *skew_ns; /* the context's later times are so much less */
+    /* Runs it 100 ms after the launch has ended for everybody else; the last one that was asked for. */
+    void (*later)(void (*run)(void *argument), void *argument);
 };
 
 struct fake_cuda_parameter {

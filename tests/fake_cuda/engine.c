@@ -12,7 +12,7 @@
 #define STACK_BYTES        ((size_t)1 << 20)
 #define SIGNAL_STACK_BYTES ((size_t)64 << 10)
 
-static uint64_t now_ns(void) {
+uint64_t fake_now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -31,7 +31,7 @@ static void finish(struct fake_operation *operation) {
         free(stream);
     }
     if (event) {
-        event->at_ns = now_ns();
+        event->at_ns = fake_now_ns() - (uint64_t)operation->context->skew_ns;
         if (--event->pending == 0 && event->destroyed) {
             free(event);
         }
@@ -52,11 +52,32 @@ static void finish_all(CUcontext context) {
     context->last = &context->first;
 }
 
+static void run_later(void *argument) {
+    CUcontext context = argument;
+    context->later(context->later_argument);
+}
+
+/* With the lock. Runs what a kernel has put off, if it is time; or waits for work. */
+static void rest(CUcontext context) {
+    if (!context->later) {
+        pthread_cond_wait(&context->work, &fake_lock);
+        return;
+    }
+    pthread_mutex_unlock(&fake_lock);
+    if (fake_now_ns() < context->later_ns) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    } else {
+        (void)fake_guard(run_later, context); /* what it can no longer write has no consequence */
+        context->later = NULL;
+    }
+    pthread_mutex_lock(&fake_lock);
+}
+
 static void work(CUcontext context) {
     while (!context->closing) {
         struct fake_operation *operation = context->first;
         if (!operation) {
-            pthread_cond_wait(&context->work, &fake_lock);
+            rest(context);
             continue;
         }
         if (!(context->first = operation->next)) {

@@ -6,6 +6,7 @@
  *   FAKE_CUDA_INIT       what cuInit() returns (0)
  *   FAKE_CUDA_DEVICES    how many there are (1)
  *   FAKE_CUDA_MEMORY     bytes of each (8 GiB)
+ *   FAKE_CUDA_GRANULARITY  of its memory (2 MiB)
  *   FAKE_CUDA_MODE       its compute mode (0); 2 lets nobody in, 3 the first process that comes
  *   FAKE_CUDA_PTX        what loading PTX returns (0)
  *   FAKE_CUDA_READ_ONLY  0: no read-only registration of host memory (1)
@@ -29,8 +30,6 @@
 
 /* Not in base/cuda.h: we have no use for its name. */
 #define CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED ((CUresult)713)
-
-#define FAKE_GRANULARITY ((size_t)2 << 20)
 
 #define FAKE_DECLARE(name, since, parameters) CUresult fake_##name parameters;
 BHI_CUDA_FUNCTIONS(FAKE_DECLARE)
@@ -149,11 +148,17 @@ struct CUctx_st {
     struct CUstream_st legacy; /* the stream NULL */
     struct fake_code code;
     unsigned char shared[FAKE_CUDA_SHARED_OPTIN];
+    _Alignas(16) unsigned char kept[FAKE_CUDA_KEPT];
+    int64_t skew_ns;
+    void (*later)(void *argument); /* or NULL */
+    void *later_argument;
+    uint64_t later_ns; /* when */
 };
 
 CUcontext fake_context_current(void);
 CUstream fake_stream(CUcontext context, CUstream stream); /* NULL: no such stream */
 
+uint64_t fake_now_ns(void);
 CUresult fake_engine_start(CUcontext context);
 void fake_engine_stop(CUcontext context);
 struct fake_operation *fake_operation_create(fake_run *run, size_t staged_bytes);

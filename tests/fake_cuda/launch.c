@@ -15,6 +15,12 @@ static void pause_kernel(void) {
     }
 }
 
+static void run_later(void (*run)(void *argument), void *argument) {
+    running->later = run;
+    running->later_argument = argument;
+    running->later_ns = fake_now_ns() + 100000000u;
+}
+
 static bool next(struct fake_cuda_dim *at, const struct fake_cuda_dim *size) {
     if (++at->x < size->x) {
         return true;
@@ -35,7 +41,10 @@ static void run_launch(struct fake_operation *operation) {
                                       .shared_bytes = operation->shared_bytes,
                                       .fail = fake_guard_fail,
                                       .pause = pause_kernel,
-                                      .latches = fake_latches};
+                                      .latches = fake_latches,
+                                      .kept = context->kept,
+                                      .skew_ns = &context->skew_ns,
+                                      .later = run_later};
     fake_cuda_kernel *kernel = operation->function->run;
     do {
         memset(context->shared, 0xb5, operation->shared_bytes);

@@ -43,6 +43,11 @@ struct range { /* reserved, or mapped */
 static struct fake_link handles, reservations, mappings;
 static size_t used;
 
+/* A test that makes much memory has small pages. */
+static size_t granularity(void) {
+    return fake_setting("FAKE_CUDA_GRANULARITY", 2 << 20);
+}
+
 static struct range *find_range(const struct fake_link *list, uintptr_t at) {
     for (struct fake_link *link = list->next; link; link = link->next) {
         struct range *range = (struct range *)(void *)link;
@@ -65,7 +70,7 @@ static bool is_covered(const struct fake_link *list, uintptr_t at, size_t bytes)
 
 /* Nothing is mapped there. */
 static bool is_free(uintptr_t at, size_t bytes) {
-    for (size_t i = 0; i < bytes; i += FAKE_GRANULARITY) {
+    for (size_t i = 0; i < bytes; i += granularity()) {
         if (find_range(&mappings, at + i)) {
             return false;
         }
@@ -74,8 +79,7 @@ static bool is_free(uintptr_t at, size_t bytes) {
 }
 
 static bool is_aligned(uint64_t at, uint64_t bytes) {
-    return at % FAKE_GRANULARITY == 0 && bytes % FAKE_GRANULARITY == 0 && bytes > 0 &&
-           at + bytes > at;
+    return at % granularity() == 0 && bytes % granularity() == 0 && bytes > 0 && at + bytes > at;
 }
 
 static struct range *add_range(struct fake_link *list, uintptr_t at, size_t bytes) {
@@ -150,14 +154,14 @@ CUresult fake_cuMemGetInfo(size_t *out_free, size_t *out_total) {
     return CUDA_SUCCESS;
 }
 
-CUresult fake_cuMemGetAllocationGranularity(size_t *granularity,
-                                            const CUmemAllocationProp *properties, int option) {
+CUresult fake_cuMemGetAllocationGranularity(size_t *out, const CUmemAllocationProp *properties,
+                                            int option) {
     enum { RECOMMENDED = 1 };
     FAKE_CHECK(fake_check_driver());
-    FAKE_REQUIRE(granularity && is_of_device(properties), INVALID_VALUE);
+    FAKE_REQUIRE(out && is_of_device(properties), INVALID_VALUE);
     FAKE_REQUIRE(option >= CU_MEM_ALLOC_GRANULARITY_MINIMUM && option <= RECOMMENDED,
                  INVALID_VALUE);
-    *granularity = FAKE_GRANULARITY;
+    *out = granularity();
     return CUDA_SUCCESS;
 }
 
@@ -167,8 +171,8 @@ CUresult fake_cuMemAddressReserve(CUdeviceptr *out, size_t bytes, size_t alignme
     FAKE_ENTER_DRIVER();
     FAKE_REQUIRE(out && is_aligned(0, bytes) && flags == 0, INVALID_VALUE);
     FAKE_REQUIRE((alignment & (alignment - 1)) == 0, INVALID_VALUE);
-    if (alignment < FAKE_GRANULARITY) {
-        alignment = FAKE_GRANULARITY;
+    if (alignment < granularity()) {
+        alignment = granularity();
     }
     const size_t more = bytes + alignment;
     FAKE_REQUIRE(more > bytes, OUT_OF_MEMORY);

@@ -206,10 +206,22 @@ static CUresult read_parameters(struct reader *reader, const char *name,
     return CUDA_SUCCESS;
 }
 
+/* ".maxntid 256, 1, 1": it is not kept to. */
+static CUresult skip_directives(struct reader *reader) {
+    while (accept(reader, ".maxntid") || accept(reader, ".reqntid") ||
+           accept(reader, ".minnctapersm")) {
+        do {
+            FAKE_REQUIRE(read_number(reader) > 0, INVALID_PTX);
+        } while (accept(reader, ","));
+    }
+    return CUDA_SUCCESS;
+}
+
 /* After the parameters of the entry |name|. */
 static CUresult read_body(struct reader *reader, const char *name,
                           const struct parameters *parameters) {
     char body[TOKEN];
+    FAKE_CHECK(skip_directives(reader));
     snprintf(body, sizeof body, "%s", name);
     if (accept(reader, ".body")) {
         memcpy(body, reader->token, sizeof body);
