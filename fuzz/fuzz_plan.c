@@ -18,6 +18,11 @@ static void check_kernel(const struct bhi_judge_plan_kernel *kernel, bool in_sou
     FUZZ_CHECK((!kernel->path || *kernel->path) && (!kernel->text || *kernel->text));
     FUZZ_CHECK(kernel->source.define_count <= BHI_MAX_DEFINES);
     FUZZ_CHECK(kernel->spec_count <= BHI_PLAN_SPECS);
+    for (int i = 0; i < 3; i++) {
+        FUZZ_CHECK(kernel->cuda.block[i] <= 1024 &&
+                   !kernel->cuda.block[i] == !kernel->cuda.block[0]);
+    }
+    FUZZ_CHECK(kernel->cuda.parameter_count <= BHI_CUDA_LIST);
     FUZZ_CHECK(kernel->include_count <= BHI_PLAN_INCLUDES && !kernel->source.include_count);
     for (size_t i = 0; i < BHI_PLAN_FIELDS; i++) {
         FUZZ_CHECK(kernel->fields[i] && !strncmp(kernel->fields[i], "c:", 2));

@@ -1,7 +1,7 @@
 /* Writes seeds for the fuzz targets, and their dictionaries, from the tables:
  *     make_corpus FOLDER     makes FOLDER/KIND and FOLDER/KIND.dict
  * KIND: wire, record, safetensors, npy, expression, cache_envelope, inspection, job,
- * plan, history, feed, image. */
+ * plan, ptx, history, feed, image. */
 #include "../tests/proto/sample.h"
 #include "ipc/commands.h"
 #include "ipc/inspection.h"
@@ -531,6 +531,8 @@ static void plan_seeds(void) {
         "{\"A\": \"1\", \"B\": true, \"C\": 0.5}}], \"scratch\": {\"0.1\": {\"dtype\": \"f16\", "
         "\"shape\": "
         "[\"max(n, 3)\"]}}}",
+        "// bulkhead: block=16,16 shared=9 entry=s<float> grid=ceildiv(n,9),m parameters=X,n\n",
+        "block=256 parameters=X,Y",
     };
     write_texts("plan", seeds, sizeof seeds / sizeof seeds[0]);
 }
@@ -540,9 +542,33 @@ static void plan_dictionary(void) {
         "kernels",   "kernel", "source",  "entry", "language", "groups",  "D",
         "spec",      "I",      "scratch", "dtype", "shape",    "glsl",    "u32:",
         "ceildiv",   "max(",   "min(",    "n",     "m",        "local_x", "// bulkhead:",
-        "\\\\u0000", "true",   "i32",     "X",
+        "\\\\u0000", "true",   "i32",     "X",     "block",    "grid=",   "parameters",
+        "shared",
     };
     FILE *f = create("plan.dict", NULL);
+    put_words(f, words, sizeof words / sizeof words[0]);
+    finish(f);
+}
+
+/* -- ptx -------------------------------------------------------------------------------------- */
+
+static void ptx_seeds(void) {
+    static const char *const seeds[] = {
+        "// a\n.version 9.0\n.target sm_75\n.address_size 64\n/* .entry b */\n"
+        ".visible .entry _Z5saxpyPKfPf(\n\t.param .u64 .ptr .global .align 16 p0,\n"
+        "\t.param .f32 p1, .param .align 8 .b8 p2[16]\n)\n.maxntid 64, 1, 1\n"
+        ".minnctapersm 2\n{\n\tret;\n}\n",
+        ".entry a()\n.reqntid 32\n{ ret; }\n.entry b { ret; }\n.file 1 \"x.cu\"\n",
+    };
+    write_texts("ptx", seeds, sizeof seeds / sizeof seeds[0]);
+}
+
+static void ptx_dictionary(void) {
+    static const char *const words[] = {
+        ".entry", ".param", ".align", ".ptr", ".u64", ".f32", ".b8", ".reqntid", ".maxntid",
+        "_Z5",    "saxpy",  "(",      ")",    "[16]", "//",   "/*",  "*/",       ",",
+    };
+    FILE *f = create("ptx.dict", NULL);
     put_words(f, words, sizeof words / sizeof words[0]);
     finish(f);
 }
@@ -688,6 +714,8 @@ int main(int argc, char **argv) {
     job_dictionary();
     plan_seeds();
     plan_dictionary();
+    ptx_seeds();
+    ptx_dictionary();
     history_seeds();
     history_dictionary();
     feed_seeds();

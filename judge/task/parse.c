@@ -453,10 +453,10 @@ static bool take_name(struct parser *parser) {
 }
 
 static bool take_all(struct parser *parser) {
-    static const char *const keys[] = {"name",   "sizes",   "check_sizes", "hidden_sizes", "seeds",
-                                       "in",     "inout",   "out",         "fills",        "push",
-                                       "groups", "bytes",   "operations",  "reference",    "limits",
-                                       "robust", "repeats", NULL};
+    static const char *const keys[] = {
+        "name",   "sizes",  "check_sizes", "hidden_sizes", "seeds",   "in",         "inout",
+        "out",    "fills",  "push",        "groups",       "bytes",   "operations", "reference",
+        "limits", "robust", "parameters",  "block",        "repeats", NULL};
     struct bhi_task *task = parser->task;
     if (!bhi_reading_check_keys(&parser->reading, task->json, keys) || !take_name(parser) ||
         !take_sizes(parser, "sizes", false) || !take_sizes(parser, "check_sizes", true)) {
@@ -475,6 +475,7 @@ static bool take_all(struct parser *parser) {
         return refuse(parser, "there is no \"out\" and no \"inout\"");
     }
     if (!bhi_parser_take_common_fills(parser) || !bhi_parser_take_pushes(parser) ||
+        !bhi_parser_take_order(parser) ||
         !bhi_parser_take_groups(parser, task->json, &task->groups) ||
         !take_amount(parser, "bytes", &task->bytes) ||
         !take_amount(parser, "operations", &task->operations) || !take_reference(parser) ||

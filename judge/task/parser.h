@@ -41,6 +41,13 @@ bool bhi_parser_take_groups(struct parser *parser, const json_t *object,
 /* Refuses what expressions cannot name. */
 bool bhi_parser_check_name(struct parser *parser, const char *name);
 
+/* -- cuda.c ---------------------------------------------------------------------------------- */
+
+/* Takes "parameters", "block" and "shared" of |object|. */
+bool bhi_parser_take_cuda(struct parser *parser, const json_t *object, struct bhi_task_cuda *out);
+/* Those of the task, when its arrays and push constants are known. */
+bool bhi_parser_take_order(struct parser *parser);
+
 /* -- push.c ---------------------------------------------------------------------------------- */
 
 bool bhi_parser_take_pushes(struct parser *parser);

@@ -59,17 +59,15 @@ static bool take_text(struct parser *parser, const json_t *object, const char *k
 }
 
 static bool take_language(struct parser *parser, const json_t *object, enum bhi_language *out) {
+    struct bhi_complaint unused;
     const char *name;
     if (!take_text(parser, object, "language", &name)) {
         return false;
     }
     enter(parser, "language");
     *out = BHI_LANGUAGE_UNKNOWN;
-    if (name && strcmp(name, "glsl") != 0 && strcmp(name, "hlsl") != 0) {
-        return refuse(parser, "it must be \"glsl\" or \"hlsl\"");
-    }
-    if (name) {
-        *out = *name == 'g' ? BHI_LANGUAGE_GLSL : BHI_LANGUAGE_HLSL;
+    if (name && (!bhi_language_parse(name, out, &unused) || *out == BHI_LANGUAGE_SPIRV)) {
+        return refuse(parser, "it must be \"glsl\", \"hlsl\" or \"cuda\"");
     }
     return leave(parser);
 }
@@ -178,6 +176,7 @@ static bool take_kernel(struct parser *parser, const json_t *object, bool in_sou
     }
     out->has_groups = json_object_get(object, "groups");
     return (!out->has_groups || bhi_parser_take_groups(parser, object, &out->groups)) &&
+           bhi_parser_take_cuda(parser, object, &out->cuda) &&
            take_defines(parser, json_object_get(object, "D"), &out->source) &&
            take_specs(parser, json_object_get(object, "spec"), out) &&
            take_includes(parser, json_object_get(object, "I"), out);
@@ -186,8 +185,8 @@ static bool take_kernel(struct parser *parser, const json_t *object, bool in_sou
 /* -- all of it ------------------------------------------------------------------------------- */
 
 static bool take_kernels(struct parser *parser, bool in_source, struct bhi_judge_plan *out) {
-    static const char *const keys[] = {"kernel", "source", "entry", "language", "groups",
-                                       "D",      "spec",   "I",     NULL};
+    static const char *const keys[] = {"kernel", "source", "entry", "language",   "groups", "D",
+                                       "spec",   "I",      "block", "parameters", "shared", NULL};
     const json_t *kernels = json_object_get(out->json, "kernels");
     json_t *kernel;
     size_t i;
@@ -256,11 +255,38 @@ static bool take_scratch(struct parser *parser, struct bhi_judge_plan *out) {
 }
 
 static bool take_all(struct parser *parser, bool in_source, struct bhi_judge_plan *out) {
-    static const char *const keys[] = {"kernels", "scratch",  "kernel", "source",
-                                       "entry",   "language", "groups", "D",
-                                       "spec",    "I",        NULL};
+    static const char *const keys[] = {"kernels",  "scratch", "kernel",     "source", "entry",
+                                       "language", "groups",  "D",          "spec",   "I",
+                                       "block",    "shared",  "parameters", NULL};
     return bhi_reading_check_keys(&parser->reading, out->json, keys) &&
            take_kernels(parser, in_source, out) && take_scratch(parser, out);
+}
+
+/* The text as JSON. A short one is made that first: then |*text| is another. */
+static json_t *load(const char *name, const struct bhi_judge_plan_place *place, bool in_source,
+                    char **text, struct bhi_complaint *complaint) {
+    const char *const begin = *text + strspn(*text, " \t\r");
+    json_error_t error;
+    if (in_source && *begin != '{') {
+        json_t *json = bhi_judge_plan_line(name, place->line, begin, strlen(begin), complaint);
+        free(*text);
+        *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+        if (json && !*text) {
+            json_decref(json);
+            bhi_refuse_memory(complaint);
+            return NULL;
+        }
+        return json;
+    }
+    json_t *json = json_loadb(place->text, place->length, JSON_REJECT_DUPLICATES, &error);
+    if (!json && json_error_code(&error) == json_error_out_of_memory) {
+        bhi_refuse_memory(complaint);
+    } else if (!json) {
+        bhi_refuse(complaint, "%.200s:%zu: not JSON: %.200s (column %d)", name,
+                   place->line + (size_t)(error.line > 0 ? error.line - 1 : 0), error.text,
+                   error.column);
+    }
+    return json;
 }
 
 bool bhi_judge_plan_parse(const char *name, const struct bhi_judge_plan_place *place,
@@ -268,7 +294,6 @@ bool bhi_judge_plan_parse(const char *name, const struct bhi_judge_plan_place *p
                           struct bhi_judge_plan **out_plan, struct bhi_complaint *complaint) {
     struct bhi_judge_plan *plan = calloc(1, sizeof *plan);
     char *text = malloc(place->length + 1); /* for the reading, which wants a NUL */
-    json_error_t error;
     bool good = plan && text;
     *out_plan = NULL;
     if (good) {
@@ -280,14 +305,7 @@ bool bhi_judge_plan_parse(const char *name, const struct bhi_judge_plan_place *p
     } else if (place->length > BHI_PLAN_TEXT) {
         good = bhi_refuse(complaint, "%.200s: longer than %d MiB, not a plan", name,
                           BHI_PLAN_TEXT >> 20);
-    } else if (!(plan->json =
-                     json_loadb(place->text, place->length, JSON_REJECT_DUPLICATES, &error))) {
-        good = json_error_code(&error) == json_error_out_of_memory
-                   ? bhi_refuse_memory(complaint)
-                   : bhi_refuse(complaint, "%.200s:%zu: not JSON: %.200s (column %d)", name,
-                                place->line + (size_t)(error.line > 0 ? error.line - 1 : 0),
-                                error.text, error.column);
-    } else {
+    } else if ((good = (plan->json = load(name, place, in_source, &text, complaint)))) {
         struct parser parser = {
             .reading = {.name = name,
                         .text = text,
@@ -314,6 +332,7 @@ void bhi_judge_plan_free(struct bhi_judge_plan *plan) {
         for (size_t k = 0; k < BHI_PLAN_FIELDS; k++) {
             free(plan->kernels[i].fields[k]);
         }
+        free(plan->kernels[i].cuda.field);
         bhi_source_free(&plan->kernels[i].source);
     }
     for (size_t i = 0; i < plan->scratch_count; i++) {

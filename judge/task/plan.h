@@ -1,7 +1,8 @@
 /* A candidate's plan: which kernels it launches one after the other, with how many groups, and what
  * they keep between them (docs/judge.md). Nobody trusts who has written it.
  *
- * It is a JSON object: a file of its own, or what follows "// bulkhead:" on a line of a source. */
+ * It is a JSON object: a file of its own, or what follows "// bulkhead:" on a line of a source. There it may be short:
+ * block=256 entry=saxpy. */
 #ifndef BHI_JUDGE_TASK_PLAN_H
 #define BHI_JUDGE_TASK_PLAN_H
 
@@ -38,6 +39,8 @@ struct bhi_judge_plan_kernel {
     bool has_groups; /* otherwise those of the task */
     enum bhi_language language;
     struct bhi_task_groups groups;
+    struct bhi_task_cuda
+        cuda; /* of a CUDA kernel; what is not given is the task's, or the kernel's own */
     struct bhi_source source; /* its defines; owned */
     bh_specialization specs[BHI_PLAN_SPECS];
     uint32_t spec_count;
@@ -57,6 +60,11 @@ struct bhi_judge_plan {
     struct bhi_judge_plan_scratch scratch[BHI_PLAN_SCRATCH];
     size_t scratch_count;
 };
+
+/* A plan in short, as JSON: "block=256 shared=1024 entry=saxpy grid=ceildiv(n,256)" on |line| of the file |name|.
+ * NULL: it is wrong. (line.c) */
+json_t *bhi_judge_plan_line(const char *name, size_t line, const char *text, size_t length,
+                            struct bhi_complaint *complaint);
 
 /* Where the plan of a source is. */
 struct bhi_judge_plan_place {

@@ -22,6 +22,7 @@ void bhi_task_free(struct bhi_task *task) {
     }
     free_file(&task->reference_kernel);
     free(task->reference_eval_field);
+    free(task->cuda.field);
     json_decref(task->json);
     *task = (struct bhi_task){0};
 }

@@ -91,6 +91,16 @@ struct bhi_task_groups {
     struct bhi_task_number along[3];
 };
 
+/* How a CUDA kernel is launched. */
+enum { BHI_CUDA_LIST = 72 }; /* arrays, scratch and push constants */
+struct bhi_task_cuda {
+    char *field; /* where the first of these is, for complaints; owned; NULL: there is none */
+    const char *parameters[BHI_CUDA_LIST]; /* what each is: an array or a push constant */
+    size_t parameter_count;        /* 0: as the task lists its arrays, then its push constants */
+    uint32_t block[3];             /* threads of a block; 0: not given */
+    struct bhi_task_number shared; /* bytes of dynamic shared memory; not given: 0 */
+};
+
 struct bhi_task {
     json_t *json; /* owned; texts are borrowed from it */
     char name[BHI_TASK_NAME + 1];
@@ -113,6 +123,7 @@ struct bhi_task {
     size_t push_count;
     bool robust; /* kernels may access what is behind an array: there is nothing */
     struct bhi_task_groups groups;
+    struct bhi_task_cuda cuda; /* with a |field| the task is for CUDA kernels alone */
     /* What a run moves and computes at least, for rates; not given: 0 and no expression. */
     struct bhi_task_number bytes, operations;
     uint64_t seeds[BHI_TASK_SEEDS];

@@ -100,7 +100,7 @@ TEST(what_is_wrong_is_named_with_its_line) {
         {"{}", "there is no \"kernel\" and no \"source\""},
         {"{\"kernel\": \"\"}", "\"kernel\": it must be a string that is not empty"},
         {"{\"kernel\": \"a\", \"source\": \"b\"}", "exclude each other"},
-        {"{\"kernel\": \"a\", \"language\": \"cuda\"}", "\"language\": it must be \"glsl\" or"},
+        {"{\"kernel\": \"a\", \"language\": \"spirv\"}", "\"language\": it must be \"glsl\","},
         {"{\"kernel\": \"a\",\n\"groups\": [0]}", "c.json:6: \"groups\" [0]: it must be a whole"},
         {"{\"kernel\": \"a\", \"groups\": [1, 1, 1, 1]}", "\"groups\": it must be an array of"},
         {"{\"kernel\": \"a\", \"D\": [\"A\"]}", "\"D\": it must be an object"},
@@ -141,6 +141,56 @@ TEST(what_is_wrong_is_named_with_its_line) {
     BHT_STR_EQ(complaint.text, "");
 }
 
+TEST(a_plan_may_be_short) {
+    struct bhi_judge_plan *plan = parse("  block=16,16,2  shared=n*4 grid=ceildiv(n,(16)),max(n,m) "
+                                        "entry=scale<float,2> parameters=X,Y,n\t",
+                                        true);
+    BHT_TRUE(plan);
+    const struct bhi_judge_plan_kernel *it = &plan->kernels[0];
+    BHT_EQ(it->cuda.block[0], 16);
+    BHT_EQ(it->cuda.block[1], 16);
+    BHT_EQ(it->cuda.block[2], 2);
+    BHT_STR_EQ(it->cuda.shared.expression, "n*4");
+    BHT_STR_EQ(it->groups.along[0].expression, "ceildiv(n,(16))");
+    BHT_STR_EQ(it->groups.along[1].expression, "max(n,m)");
+    BHT_EQ(it->groups.along[2].value, 1);
+    BHT_STR_EQ(it->entry, "scale<float,2>");
+    BHT_EQ(it->cuda.parameter_count, 3);
+    BHT_STR_EQ(it->cuda.parameters[2], "n");
+    BHT_STR_EQ(it->cuda.field, "c.json:5: \"parameters\"");
+    bhi_judge_plan_free(plan);
+    plan = parse("block=256", true);
+    BHT_TRUE(plan && !plan->kernels[0].has_groups && !plan->kernels[0].entry);
+    BHT_EQ(plan->kernels[0].cuda.block[0], 256);
+    BHT_EQ(plan->kernels[0].cuda.block[1], 1);
+    bhi_judge_plan_free(plan);
+    static const struct {
+        const char *text, *why;
+    } cases[] = {
+        {"block=256 color=red", "c.json:5: 'color=red': neither JSON nor one of block=256"},
+        {"block=1 block=2", "'block=2'"},
+        {"block=", "'block='"},
+        {"block", "'block'"},
+        {"block = 256", "'block'"},
+        {"block=0", "c.json:5: \"block\": it must be a number of threads from 1 to 1024"},
+        {"block=1,2,3,4", "\"block\": it must be"},
+        {"block=64,", "\"block\": it must be"},
+        {"block=1025", "\"block\": it must be"},
+        {"grid=0", "\"groups\" [0]: it must be a whole number"},
+        {"shared=0", "\"shared\": it must be a whole number"},
+        {"parameters=X,,n", "\"parameters\" [1]: it must be the name"},
+        {"parameters=X,n,X", "\"parameters\" [2]: \"X\" is there twice"},
+        {"entry=5", "\"entry\": it must be a string"},
+        {"[]", "'[]'"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        BHT_TRUE(!parse(cases[i].text, true));
+        BHT_STR_HAS(complaint.text, cases[i].why);
+    }
+    BHT_TRUE(!parse("block=256", false)); /* a file of its own is JSON */
+    BHT_STR_HAS(complaint.text, "not JSON");
+}
+
 /* A plan with |count| times |item|, separated by commas; %zu is its number. */
 static bool takes(const char *before, const char *item, size_t count, const char *after) {
     char text[8192], one[128];
@@ -168,6 +218,7 @@ TEST(as_many_as_there_may_be) {
         {"{\"spec\": {", "\"%zu\": \"u32:1\"", "}}", BHI_PLAN_SPECS},
         {"{\"I\": [", "\"f%zu\"", "]}", BHI_PLAN_INCLUDES},
         {"{\"D\": {", "\"A%zu\": 1", "}}", BHI_MAX_DEFINES},
+        {"{\"parameters\": [", "\"p%zu\"", "]}", BHI_CUDA_LIST},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         BHT_TRUE(takes(cases[i].before, cases[i].item, cases[i].most, cases[i].after));
