@@ -645,10 +645,10 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
          .most_operands = 10000,
          .summary = "Check kernels that nobody trusts against a reference, and time them",
          .description =
-             "Runs each kernel CANDIDATE (SPIR-V, GLSL or HLSL) on the inputs that the file TASK "
-             "describes, and compares its outputs with those of a reference. docs/judge.md "
-             "describes TASK. A candidate that crashes, hangs or takes over its worker does not "
-             "change the verdict of another.",
+             "Runs each kernel CANDIDATE (SPIR-V, GLSL or HLSL; with --device cuda CUDA C++, PTX, "
+             "a cubin or a fatbin) on the inputs that the file TASK describes, and compares its "
+             "outputs with those of a reference. docs/judge.md describes TASK. A candidate that "
+             "crashes, hangs or takes over its worker does not change the verdict of another.",
          SECTIONS(judge_sections),
          EXAMPLES(judge_examples)},
     [BHI_COMMAND_CHAOS] =

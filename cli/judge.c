@@ -327,6 +327,15 @@ static int prepare(struct judge *judge) {
     if (judge->status == BH_OK || bhi_interrupt_signal()) {
         return bhi_interrupt_or(BHI_EXIT_READY);
     }
+    if (detail->reason == BH_REASON_ARGUMENT) { /* what only the device decides */
+        return refuse(
+            judge->status,
+            !strcmp(detail->subject_name, "options.timed")
+                ? "--time: the reference of %.200s is an expression, which runs on another "
+                  "device than CUDA kernels; a CUDA kernel or a --baseline does not"
+                : "--guard-cost: %.200s runs on a CUDA device, where kernels have no guard",
+            judge->options.task_name);
+    }
     const bool selector = detail->reason == BH_REASON_SELECTOR ||
                           detail->reason == BH_REASON_SELECTOR_SEVERAL ||
                           detail->reason == BH_REASON_NO_SELECTOR;

@@ -44,8 +44,9 @@ typedef struct bh_judge_options {
     const char *folder;    /* what the files that |task_text| names are relative to; NULL
                               (default): the current folder */
     const char *task_name; /* what messages call the task; NULL (default): its path, or "task" */
-    const char *device;    /* selector of the device for all runs, such as "nvidia:1"; NULL
-                              (default): the default device. Not "any" */
+    const char *device;    /* selector of the device for all runs, such as "nvidia:1"; "cuda:0":
+                              candidates are CUDA kernels; NULL (default): the default device. Not
+                              "any" */
     const uint64_t *seeds; /* hidden seeds: inputs besides those of the task's seeds */
     size_t seed_count;     /* of |seeds|; 0 (default): one random seed */
     uint32_t parallel;     /* candidates that threads check at the same time, each in a worker of
@@ -107,7 +108,8 @@ BH_API BH_MUST_USE bh_status bh_judge_create(const bh_judge_options *options, bh
  *                        NaN of which the task says nothing. The detail says which, and where; its
  *                        cause is the status with which it failed, or which the callback returned,
  *                        unless that is of class ENVIRON. BH_REASON_BASELINE: the baseline is not
- *                        CORRECT. With bh_judge_options.strict also: the task is weak
+ *                        CORRECT. With bh_judge_options.strict also: the task is weak. Or the task,
+ *                        |guard_cost| or |timed| does not fit the kind of the device
  *   BH_LOAD_FAILED       a file that the task names cannot be read, or is not of its type and shape
  *   BH_CANCELLED         bh_judge_cancel was called
  *   a status of class ENVIRON: the machine cannot do it, or the state folder cannot be written
@@ -121,7 +123,8 @@ typedef struct bh_judge_candidate {
     const char *name;     /* for messages and the judgement; NULL: the file's name, or
                                    "candidate". Its ending may say the language */
     const char *path;     /* a file; NULL: |code| */
-    const void *code;     /* SPIR-V, source text or a plan, in memory; NULL: |path| */
+    const void *code;     /* SPIR-V, an image for CUDA, source text or a plan, in memory; NULL:
+                                   |path| */
     size_t size;          /* of |code|; at most 64 MiB. 0: source text up to its NUL */
     bh_language language; /* of the file or |code|; default: by the name's ending, else by the
                                    first bytes; else GLSL */

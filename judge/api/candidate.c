@@ -109,7 +109,7 @@ bh_status bhi_judge_candidate_take(const bh_judge_candidate *given, const char *
                                       .text = "excludes path")
                            : BHI_FAIL(detail, call, BH_REASON_NULL, "candidate.path");
     }
-    if ((unsigned)given->language > BH_LANGUAGE_HLSL) {
+    if ((unsigned)given->language > BH_LANGUAGE_CUDA) {
         return BHI_FAIL(detail, call, BH_REASON_UNKNOWN_VALUE, "candidate.language",
                         .value = given->language, .text = "language");
     }

@@ -225,6 +225,7 @@ static void free_judge(bh_judge *judge) {
     if (judge->timing) {
         bhi_timekeeper_close(&judge->timer);
     }
+    bhi_court_close(&judge->court);
     bhi_expected_close(&judge->court);
     bhi_trials_free(&judge->task, &judge->court.trials);
     bhi_task_free(&judge->task);
@@ -332,6 +333,41 @@ static bh_status find_device(bh_judge *judge, bh_detail *detail) {
                : BH_OK;
 }
 
+static bh_status refuse_task(const bh_judge *judge, const char *field, const char *why,
+                             bh_detail *detail) {
+    return BHI_FAIL(detail, "", BH_REASON_TASK, judge->place, .status = BH_INVALID_ARGUMENT,
+                    .text = BHI_SAY("%.300s: %.300s", field, why));
+}
+
+/* Starts what a CUDA device needs. Refuses a task that the device cannot run. */
+static bh_status open_court(bh_judge *judge, bh_detail *detail) {
+    struct bhi_judge_outcome outcome = {.status = BH_OK};
+    const struct bhi_task *task = &judge->task;
+    const bool good = bhi_court_open(&judge->court, &outcome);
+    if (judge->court.cuda && task->robust) {
+        return refuse_task(judge, judge->place,
+                           "\"robust\": a CUDA kernel has no guard, so what is behind an array is "
+                           "not 0",
+                           detail);
+    }
+    if (!judge->court.cuda && task->cuda.field) {
+        return refuse_task(judge, task->cuda.field,
+                           "it is for CUDA kernels, and the device is not: judge them on a CUDA "
+                           "device, as with --device cuda",
+                           detail);
+    }
+    if (judge->court.cuda && judge->options.guard_cost) {
+        return refuse(detail, "options.guard_cost", "is not for CUDA kernels: they have no guard");
+    }
+    if (judge->court.cuda && judge->options.timed && !judge->options.baseline &&
+        task->reference == BHI_REFERENCE_EVAL) {
+        return refuse(detail, "options.timed",
+                      "needs a CUDA kernel as the reference, or a baseline: an expression runs on "
+                      "another device");
+    }
+    return good ? BH_OK : bhi_judge_outcome_give(&outcome, "the device", detail);
+}
+
 static bh_status make_trials(bh_judge *judge, bh_detail *detail) {
     struct bhi_complaint complaint;
     bhi_expected_close(&judge->court); /* of an attempt that failed; likewise: */
@@ -392,6 +428,7 @@ static bh_status prepare(bh_judge *judge, const char *call, bh_detail *detail) {
             (void)((status = make_trials(judge, detail)) != BH_OK ||
                    (status = open_context(judge, detail)) != BH_OK ||
                    (status = find_device(judge, detail)) != BH_OK ||
+                   (status = open_court(judge, detail)) != BH_OK ||
                    (status = run_reference(judge, detail)) != BH_OK ||
                    (status = find_weaknesses(judge, detail)) != BH_OK ||
                    (status = bhi_baseline_check(judge, detail)) != BH_OK ||

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "judge/check/case.h"
 #include "judge/check/expected.h"
+#include "judge/check/kernel_make.h"
 #include "judge/check/launch.h"
 #include "judge/check/trial.h"
 #include "judge/data/draw.h"

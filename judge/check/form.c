@@ -181,7 +181,10 @@ static bool read_kernel(const struct bhi_kernel_file *given, const struct bhi_ke
     out->file = *own;
     if (plan->text) {
         out->file.name = NULL;
-        out->file.language = plan->language ? plan->language : BHI_LANGUAGE_GLSL;
+        const enum bhi_language said = bhi_language_of_code(plan->text, strlen(plan->text));
+        out->file.language = plan->language               ? plan->language
+                             : bhi_language_is_cuda(said) ? said
+                                                          : BHI_LANGUAGE_GLSL;
         out->file.code = plan->text;
         out->file.size = strlen(plan->text);
     } else if (plan->path && !read_code(given, task, plan, out, complaint)) {
@@ -248,16 +251,22 @@ static bool is_plan(const struct bhi_kernel_file *file) {
            (blanks < file->size && text[blanks] == '{');
 }
 
+/* Is it text, on a line of which its plan can be? */
+static bool has_lines(const struct bhi_kernel_file *file) {
+    return bhi_kernel_file_is_source(file) ||
+           (bhi_kernel_file_is_cuda(file) && !bhi_language_is_binary_image(file->code, file->size));
+}
+
 static bool find_plan(const struct bhi_kernel_file *own, const struct bhi_task *task,
                       struct bhi_judged_form *out, struct bhi_complaint *complaint) {
     const char *const name = own->name ? own->name : own->path;
     struct bhi_judge_plan_place whole = {own->code, own->size, 1};
     const bool is_json = is_plan(own);
-    if (!is_json && bhi_kernel_file_is_source(own) &&
+    if (!is_json && has_lines(own) &&
         !bhi_judge_plan_find(name, own->code, own->size, &whole, complaint)) {
         return false;
     }
-    if (!is_json && (!bhi_kernel_file_is_source(own) || !whole.text)) {
+    if (!is_json && (!has_lines(own) || !whole.text)) {
         return true;
     }
     return bhi_judge_plan_parse(name, &whole, !is_json, task, &out->plan, complaint);

@@ -1,4 +1,4 @@
-/* A kernel that is run for a task, or several in a row: made from a form. */
+/* A kernel that is run for a task, or several in a row: made from a form (kernel_make.h). */
 #ifndef BHI_JUDGE_CHECK_KERNEL_H
 #define BHI_JUDGE_CHECK_KERNEL_H
 
@@ -11,8 +11,9 @@
 
 /* One of the kernels of a form, with what its module declares. */
 struct bhi_judged_step {
-    bh_kernel *kernel;              /* owned */
-    struct bhi_kernel_types *types; /* owned */
+    bh_kernel *kernel; /* owned */
+    struct bhi_kernel_types
+        *types; /* owned; of a CUDA kernel those of its parameters, and its block */
 };
 
 /* What is run for a task: made from its form. */
@@ -21,16 +22,11 @@ struct bhi_judged_kernel {
     struct bhi_judge_plan *plan; /* owned; NULL: one kernel, as the task launches it */
     struct bhi_judged_step steps[BHI_PLAN_KERNELS]; /* one after the other */
     size_t count;
+    bool cuda;        /* it is for CUDA */
     bool has_content; /* as of its form */
     uint8_t content[BHI_CONTENT_HASH];
 };
 
-/* Makes the kernels; reads the file unless |file| has the code. |trusted|: without the guard. |noise|:
- * what their workgroup memory begins with (bh_kernel_options.shared_noise).
- * Blocks; only the end of the context ends it early. After a failure nothing is owned. */
-bool bhi_judged_kernel_make(const struct bhi_court *court, const struct bhi_kernel_file *file,
-                            bool trusted, uint32_t noise, struct bhi_judged_kernel *out,
-                            struct bhi_judge_outcome *outcome);
 /* The task's arrays, then the scratch of the plan. */
 uint32_t bhi_judged_arrays(const struct bhi_task *task, const struct bhi_judged_kernel *kernel);
 const struct bhi_task_array *bhi_judged_array(const struct bhi_task *task,

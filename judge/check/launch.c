@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/selector.h"
 static void fill_options(const struct bhi_court *court, bh_stream_options *out) {
     const struct bhi_task *task = court->task;
     *out = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
@@ -31,6 +32,27 @@ bool bhi_court_stream(const struct bhi_court *court, bh_stream **out_stream,
     bh_stream_options options;
     fill_options(court, &options);
     return make_stream(court, &options, out_stream, outcome);
+}
+
+bool bhi_court_reference_stream(const struct bhi_court *court, bh_stream **out_stream,
+                                struct bhi_judge_outcome *outcome) {
+    bh_stream_options options;
+    fill_options(court, &options);
+    if (court->cuda && court->task->reference == BHI_REFERENCE_EVAL) {
+        options.device = ""; /* expressions become SPIR-V */
+    }
+    return make_stream(court, &options, out_stream, outcome);
+}
+
+bool bhi_court_open(struct bhi_court *court, struct bhi_judge_outcome *outcome) {
+    court->cuda = bhi_selector_is_cuda(court->selector);
+    return !court->cuda || ((court->keeper || bhi_court_stream(court, &court->keeper, outcome)) &&
+                            bhi_stream_find_device(court->keeper, court->device, outcome));
+}
+
+void bhi_court_close(struct bhi_court *court) {
+    bh_stream_release(court->keeper);
+    court->keeper = NULL;
 }
 
 bool bhi_court_timed_stream(const struct bhi_court *court, bh_stream **out_stream,

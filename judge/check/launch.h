@@ -7,9 +7,17 @@
 #include "judge/check/setup.h"
 #include "judge/check/submit.h"
 
+/* Finds out what the court's device is, when its selector is known, and starts its keeper. bhi_court_close releases
+ * that. */
+bool bhi_court_open(struct bhi_court *court, struct bhi_judge_outcome *outcome);
+void bhi_court_close(struct bhi_court *court);
+
 /* Makes a stream with a worker that runs one kernel and nothing else. */
 bool bhi_court_stream(const struct bhi_court *court, bh_stream **out_stream,
                       struct bhi_judge_outcome *outcome);
+/* One for the reference: an expression runs on the default device, which is Vulkan's. */
+bool bhi_court_reference_stream(const struct bhi_court *court, bh_stream **out_stream,
+                                struct bhi_judge_outcome *outcome);
 /* One for runs that are timed, on the court's processor. */
 bool bhi_court_timed_stream(const struct bhi_court *court, bh_stream **out_stream,
                             struct bhi_judge_outcome *outcome);

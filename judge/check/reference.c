@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "judge/check/case.h"
+#include "judge/check/kernel_make.h"
 #include "judge/check/reference.h"
 #include "judge/data/whole.h"
 
@@ -197,7 +198,7 @@ static bool open_kernel(struct bhi_reference *reference, struct bhi_judge_outcom
 bool bhi_reference_open(struct bhi_court *court, struct bhi_reference *out,
                         struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_reference){.court = court};
-    const bool good = bhi_court_stream(court, &out->stream, outcome) &&
+    const bool good = bhi_court_reference_stream(court, &out->stream, outcome) &&
                       (court->task->reference != BHI_REFERENCE_KERNEL || open_kernel(out, outcome));
     if (!good) {
         bhi_reference_close(out);
@@ -282,7 +283,7 @@ bool bhi_reference_run(struct bhi_court *court, struct bhi_judge_outcome *outcom
     memcpy(court->reference, reference.kernel.content, sizeof court->reference);
     const bool good =
         (court->task->reference == BHI_REFERENCE_FILES || run_all(&runner, outcome)) &&
-        bhi_stream_find_device(reference.stream, court->device, outcome);
+        (court->keeper || bhi_stream_find_device(reference.stream, court->device, outcome));
     bhi_reference_close(&reference);
     return good;
 }

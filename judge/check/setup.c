@@ -76,6 +76,7 @@ struct bhi_setup {
     /* Of a kernel: */
     struct bhi_setup_step *steps; /* owned */
     uint64_t number;              /* of the run */
+    uint64_t empty;               /* a bit for each array: what is behind it is 0 */
     uint64_t lent;                /* a bit for each array: its buffer is the place's */
     uint64_t stride;              /* of the place's outputs, so far */
     uint64_t shown;               /* a bit for each array: a binding has what is behind it, too */
@@ -157,14 +158,16 @@ bool bhi_court_check_kernel(const struct bhi_court *court, const struct bhi_judg
 }
 
 /* An access behind an array does no harm where the driver is robust, and nobody would see it: reads
- * are 0, writes are lost. So the binding is larger than the array, unless the kernel asks for its length. */
+ * are 0, writes are lost. So the binding is larger than the array, unless the kernel asks for its length.
+ * A CUDA kernel sees in any case what is behind it. */
 static void show(const struct bhi_court *court, const struct bhi_program *program,
                  struct bhi_setup *setup) {
+    setup->empty = court->cuda ? program->exact : 0;
     for (size_t k = 0; k < setup->kernel->count; k++) {
         struct bhi_setup_step *step = &setup->steps[k];
         for (uint32_t b = 0; b < step->request.binding_count; b++) {
             if (bhi_setup_step_shows(court, setup->kernel, step, k, b) &&
-                !(program->exact >> step->arrays[b] & 1)) {
+                (court->cuda || !(program->exact >> step->arrays[b] & 1))) {
                 step->shown |= UINT64_C(1) << b;
                 setup->shown |= UINT64_C(1) << step->arrays[b];
             }
@@ -203,7 +206,12 @@ static void command_kernel(struct bhi_setup *setup) {
                                       .bindings = step->bindings,
                                       .binding_count = request->binding_count,
                                       .push = request->push.bytes,
-                                      .push_size = request->push.size}};
+                                      .push_size = request->push.size,
+                                      .shared_bytes = step->shared_bytes}};
+        if (setup->kernel->cuda) {
+            memcpy(setup->commands[k].dispatch.block, setup->kernel->steps[k].types->local_size,
+                   sizeof setup->commands[k].dispatch.block);
+        }
     }
     setup->command_count = (uint32_t)setup->kernel->count;
 }
@@ -368,14 +376,21 @@ static void fill_tail(bh_dtype dtype, struct bhi_filler_place place, void *out, 
 static void fill_around(const struct bhi_court *court, struct bhi_setup *setup, uint32_t index,
                         uint64_t size, uint8_t *content) {
     const uint64_t bytes = setup->forms[index].bytes;
+    const bool empty = setup->empty >> index & 1;
     const struct bhi_filler_place place = {
         .seed = court->noise_seed + setup->number, .trial = 0, .array = index};
     if (setup->number == BHI_NO_NOISE) {
         memset(content, 0, size); /* as the margins are */
-    } else if (is_input(setup, index)) {
+    } else if (is_input(setup, index) && !empty) {
         fill_tail(array_of(setup, index)->dtype, place, content + bytes, size - bytes);
+    } else if (is_input(setup, index)) {
+        memset(content + bytes, 0, size - bytes);
     } else if (setup->kernel) {
         bhi_margins_fill(setup->racked[index].margins, place, content, bytes);
+        if (empty) {
+            memset(content + BHI_MARGIN + bytes, 0, BHI_MARGIN);
+            memset(setup->racked[index].margins->behind, 0, BHI_MARGIN);
+        }
     }
 }
 
@@ -385,8 +400,10 @@ static bool make_buffer(const struct bhi_court *court, struct bhi_setup *setup, 
     if (has_margins(setup, index) && !(racked->margins = calloc(1, sizeof *racked->margins))) {
         return bhi_judge_outcome_memory(outcome);
     }
-    return bhi_content_make(court->context, NULL, buffer_size(setup, index), &racked->buffer,
-                            outcome);
+    /* A CUDA kernel writes a host's buffer in a copy of the device's, of which only what it declares comes back; and
+     * who makes memory of a device reads it for us. */
+    return bhi_content_make(court->context, setup->kernel ? court->keeper : NULL,
+                            buffer_size(setup, index), &racked->buffer, outcome);
 }
 
 /* Of a timed run: what is read and written is given to each anew. */

@@ -56,7 +56,8 @@ struct bhi_program {
     const struct bhi_task_groups *groups; /* of kernels whose plan has none */
     struct bhi_reference_template *cache; /* of the expression */
     uint64_t exact;                       /* a bit for each array and scratch: kernels cannot see
-                                               what is behind it, as if the task allowed that */
+                                               what is behind it, as if the task allowed that; a
+                                               CUDA kernel sees zeros there */
     uint64_t number;                      /* of the run, which decides its noise; 0: the next one */
     struct bhi_rack *rack;                /* of the worker; NULL: its buffers are of no other run */
 };
@@ -76,7 +77,8 @@ bool bhi_setup_stride(const struct bhi_court *court, const struct bhi_program *p
                       const struct bhi_trial *trial, uint64_t *out_stride,
                       struct bhi_judge_outcome *outcome);
 /* Makes a setup; court, program and trial are borrowed. The buffers are in the
- * host's memory, or, of a timed run, in the |place|; otherwise NULL. */
+ * host's memory, of a CUDA kernel made by the court's keeper, or, of a timed run, in the |place|;
+ * otherwise NULL. */
 bool bhi_setup_make(struct bhi_court *court, const struct bhi_program *program,
                     const struct bhi_trial *trial, const struct bhi_lap_place *place,
                     struct bhi_setup **out_setup, struct bhi_judge_outcome *outcome);

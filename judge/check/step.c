@@ -93,13 +93,19 @@ bool bhi_setup_steps_check_groups(const struct bhi_court *court,
 
 /* -- bindings -------------------------------------------------------------------------------- */
 
-static bool declares(const struct bhi_kernel_types *types, const struct bhi_run_binding *binding) {
-    for (uint32_t i = 0; i < types->count && binding->name[0]; i++) {
-        if (!strcmp(types->types[i].name, binding->name)) {
-            return true;
+static const struct bhi_kernel_type *find_named(const struct bhi_kernel_types *types,
+                                                const char *name) {
+    for (uint32_t i = 0; i < types->count; i++) {
+        if (!strcmp(types->types[i].name, name)) {
+            return &types->types[i];
         }
     }
-    return !binding->name[0] && bhi_kernel_types_find(types, binding->slot);
+    return NULL;
+}
+
+static bool declares(const struct bhi_kernel_types *types, const struct bhi_run_binding *binding) {
+    return binding->name[0] ? find_named(types, binding->name)
+                            : bhi_kernel_types_find(types, binding->slot);
 }
 
 static bool add_bindings(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
@@ -110,10 +116,13 @@ static bool add_bindings(const struct bhi_court *court, const struct bhi_judged_
         const struct bhi_task_array *array = bhi_judged_array(court->task, kernel, i);
         const size_t length = strlen(array->place);
         struct bhi_run_binding place = {.text = NULL};
+        const struct bhi_kernel_type *const parameter =
+            kernel->cuda ? find_named(kernel->steps[number].types, array->place) : NULL;
         if (!bhi_binding_parse_place(&place, array->place, length, complaint)) {
             return false;
         }
-        if (kernel->count > 1 && !declares(kernel->steps[number].types, &place)) {
+        if (kernel->cuda ? !parameter
+                         : kernel->count > 1 && !declares(kernel->steps[number].types, &place)) {
             continue;
         }
         step->arrays[step->request.binding_count] = i;
@@ -124,6 +133,10 @@ static bool add_bindings(const struct bhi_court *court, const struct bhi_judged_
             return false;
         }
         binding->text[length] = '\0'; /* complaints name the place alone */
+        if (parameter) {
+            binding->name[0] = '\0';
+            binding->slot = parameter->slot;
+        }
         binding->access = array->role == BHI_TASK_IN ? BH_ACCESS_READ : BH_ACCESS_READ_WRITE;
         binding->array = forms[i];
     }
@@ -273,6 +286,22 @@ static bool make(const struct bhi_court *court, const struct bhi_judged_kernel *
            check_bindings(court, kernel, number, step, complaint);
 }
 
+static bool compute_shared(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
+                           size_t number, size_t size, uint32_t *out,
+                           struct bhi_complaint *complaint) {
+    uint64_t bytes = 0;
+    if (!kernel->plan) {
+        return true;
+    }
+    const struct bhi_task_cuda *plan = &kernel->plan->kernels[number].cuda;
+    if (!bhi_task_amount(court->task, size, &plan->shared, &bytes, complaint)) {
+        const struct bhi_complaint inner = *complaint;
+        return bhi_refuse(complaint, "\"shared\": %.500s", inner.text);
+    }
+    *out = (uint32_t)bytes;
+    return bytes <= UINT32_MAX || bhi_refuse(complaint, "\"shared\": more than 4 GiB");
+}
+
 bool bhi_setup_steps_make(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
                           const struct bhi_task_groups *groups, const struct bhi_trial *trial,
                           const struct bhi_array forms[], uint64_t push_seed,
@@ -282,7 +311,9 @@ bool bhi_setup_steps_make(const struct bhi_court *court, const struct bhi_judged
     bool good = steps || bhi_judge_outcome_memory(outcome);
     for (size_t i = 0; i < kernel->count && good; i++) {
         good = compute_groups(court, kernel, i, groups, trial->size, steps[i].groups, outcome);
-        if (good && !make(court, kernel, i, trial, forms, push_seed, &steps[i], &complaint)) {
+        if (good &&
+            (!make(court, kernel, i, trial, forms, push_seed, &steps[i], &complaint) ||
+             !compute_shared(court, kernel, i, trial->size, &steps[i].shared_bytes, &complaint))) {
             blame(kernel, i, &complaint);
             good = bhi_judge_outcome_refuse(outcome, BH_BINDING_MISMATCH, &complaint);
         }

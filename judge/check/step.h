@@ -9,6 +9,7 @@ struct bhi_setup_step {
     struct bhi_run_request request; /* its bindings have no buffers */
     char *push;                     /* what the request borrows; owned */
     uint32_t groups[3];
+    uint32_t shared_bytes;            /* of a CUDA kernel */
     uint32_t arrays[BHI_PLAN_ARRAYS]; /* by the request's binding: which array */
     uint64_t shown; /* a bit for each binding: it has what is behind its array, too */
     bh_binding bindings[BHI_PLAN_ARRAYS];

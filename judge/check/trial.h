@@ -104,7 +104,10 @@ struct bhi_court {
     const struct bhi_task *task;
     bh_context *context;  /* after a signal: destroyed, and then NULL */
     const char *selector; /* of the device; "": the default */
-    char device[48];      /* on which the reference has run: its selector */
+    bool cuda;            /* it is one for CUDA */
+    bh_stream *keeper;    /* of a CUDA device: its worker makes and reads what candidates write, and
+                             runs no kernel; owned; otherwise NULL */
+    char device[48];      /* its selector, when the reference has run, or the keeper is there */
     struct bhi_trials trials;
     uint8_t reference[BHI_CONTENT_HASH]; /* hash of the kernel that computed what is expected */
     bh_judge_reference callback;         /* of BHI_REFERENCE_CALLBACK */

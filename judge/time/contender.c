@@ -7,6 +7,7 @@
 
 #include "judge/check/candidate.h"
 #include "judge/check/content.h"
+#include "judge/check/kernel_make.h"
 #include "judge/check/launch.h"
 
 bool bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *file, bool trusted,
@@ -173,6 +174,47 @@ static char *write_source(const bh_command *of) {
     return text;
 }
 
+/* The same as PTX. Parameters of the candidate between those that are bound are left out by all: they are words. */
+static char *write_ptx(const bh_command *of, uint32_t *out_words) {
+    char *text = NULL;
+    size_t length;
+    uint32_t last = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < of->dispatch.binding_count; i++) {
+        const uint32_t position = of->dispatch.bindings[i].binding;
+        last = position > last ? position : last;
+    }
+    fprintf(out, ".version 5.0\n.target sm_60\n.address_size 64\n.visible .entry nothing(");
+    for (uint32_t k = 0; k <= last; k++) {
+        bool bound = false;
+        for (uint32_t i = 0; i < of->dispatch.binding_count; i++) {
+            bound |= of->dispatch.bindings[i].binding == k;
+        }
+        fprintf(out, "%s.param .%s p%u", k ? ", " : "", bound ? "u64" : "u32", k);
+        *out_words += !bound;
+    }
+    fprintf(out, ")\n{\n    ret;\n}\n");
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* An image is no candidate's: nothing of it needs to be found out. */
+static bool make_image(struct bhi_judged_kernel *kernel, const struct bhi_court *court,
+                       const char *ptx, struct bhi_judge_outcome *outcome) {
+    const bh_kernel_options options = {.struct_size = sizeof options, .entry = "nothing"};
+    bh_detail detail = {0};
+    const bh_status status = bh_kernel_create_image(court->context, ptx, strlen(ptx), &options,
+                                                    &kernel->steps[0].kernel, &detail);
+    kernel->count = status == BH_OK;
+    return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
+}
+
 static bool make_kernel(struct bhi_base_kernel *base, struct bhi_court *court, char *source,
                         struct bhi_judge_outcome *outcome) {
     const struct bhi_kernel_file file = {.path = "empty.comp",
@@ -182,13 +224,16 @@ static bool make_kernel(struct bhi_base_kernel *base, struct bhi_court *court, c
     bhi_judged_kernel_free(&base->kernel);
     free(base->source);
     base->source = source;
-    return bhi_judged_kernel_make(court, &file, false, 0, &base->kernel, outcome);
+    return court->cuda ? make_image(&base->kernel, court, source, outcome)
+                       : bhi_judged_kernel_make(court, &file, false, 0, &base->kernel, outcome);
 }
 
 bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, size_t step,
                       const bh_command *of, bh_command *out, struct bhi_judge_outcome *outcome) {
     struct bhi_base_kernel *const empty = &base->kernels[step];
-    char *source = write_source(of);
+    static const uint32_t zeros[BHI_CUDA_LIST];
+    uint32_t words = 0;
+    char *source = court->cuda ? write_ptx(of, &words) : write_source(of);
     if (!source) {
         return bhi_judge_outcome_memory(outcome);
     }
@@ -200,7 +245,12 @@ bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, size_t ste
     *out = *of;
     out->dispatch.kernel = empty->kernel.steps[0].kernel;
     out->dispatch.groups[0] = out->dispatch.groups[1] = out->dispatch.groups[2] = 1;
-    out->dispatch.push_size = 0;
+    out->dispatch.push = zeros;
+    out->dispatch.push_size = words * (uint32_t)sizeof zeros[0];
+    out->dispatch.shared_bytes = 0;
+    for (int i = 0; i < 3 && court->cuda; i++) {
+        out->dispatch.block[i] = 1;
+    }
     return true;
 }
 

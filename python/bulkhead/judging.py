@@ -22,7 +22,7 @@ Task = Union[Mapping[str, Any], str, os.PathLike[str]]
 """A task as docs/judge.md describes it: a mapping, or the path of a task file."""
 Source = Union[str, bytes, os.PathLike[str], Mapping[str, Any]]
 """A kernel. A text with a line end in it is source code, another text and a path-like object name
-a file, and bytes are what is in a file: SPIR-V or source code. A mapping is a plan of several kernels
+a file, and bytes are what is in a file: SPIR-V, an image for CUDA or source code. A mapping is a plan of several kernels
 (docs/judge.md), each with its `"source"`.
 """
 
@@ -317,10 +317,11 @@ def judge(
 
     `task` is a mapping, or the path of a task file (docs/judge.md). Files that a mapping names are
     relative to `folder`. `candidates` is one kernel, several, or a mapping from names to kernels.
-    A kernel is the path of a file, source code (a text with a line end in it), or bytes, SPIR-V or
-    source code. `seed` gives hidden seeds: inputs that the task does not show; without it there
-    is a random one, which the report names. `device` selects the device. `language` ('glsl',
-    'hlsl', 'spirv') is for kernels whose name and content do not say it. `each` is called with each
+    A kernel is the path of a file, source code (a text with a line end in it), or bytes, SPIR-V, an
+    image for CUDA or source code. `seed` gives hidden seeds: inputs that the task does not show;
+    without it there is a random one, which the report names. `device` selects the device: on
+    "cuda:0" kernels are CUDA C++, PTX, cubins and fat binaries. `language` ('glsl', 'hlsl', 'cuda',
+    'spirv') is for kernels whose name and content do not say it. `each` is called with each
     judgement as soon as it is known.
 
     `reference` is a function that computes what is right, for a task that has no "reference": it gets

@@ -427,7 +427,7 @@ TEST(bad_candidates_are_named) {
         {{.path = "a", .size = 1}, "candidate.size needs code"},
         {{.code = ""}, "candidate.size must be from 1 byte"},
         {{.code = right, .size = (64 << 20) + 1}, "candidate.size must be from 1 byte"},
-        {{.code = right, .language = (bh_language)4}, "candidate.language 4 is not a language"},
+        {{.code = right, .language = (bh_language)5}, "candidate.language 5 is not a language"},
         {{.code = right, .define_count = 1}, "candidate.defines is NULL"},
         {{.code = right, .defines = bad_defines, .define_count = 1},
          "candidate.defines '1A' is not"},

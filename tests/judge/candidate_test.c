@@ -77,6 +77,12 @@ BHT_WRAP(bool, bhi_court_stream, const struct bhi_court *of, bh_stream **out_str
     return true;
 }
 
+BHT_WRAP(bool, bhi_court_reference_stream, const struct bhi_court *of, bh_stream **out_stream,
+         struct bhi_judge_outcome *why) {
+    *out_stream = NULL;
+    return true;
+}
+
 BHT_WRAP(bool, bhi_stream_find_device, bh_stream *stream, char out[48],
          struct bhi_judge_outcome *why) {
     strcpy(out, "device");

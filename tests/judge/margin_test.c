@@ -88,6 +88,7 @@ BHT_WRAP(bool, bhi_content_make, bh_context *context, bh_stream *near, uint64_t 
     BHT_LT(made, MOST_BUFFERS);
     BHT_LE(size, sizeof fakes[0].bytes);
     fakes[made] = (struct fake){.size = size, .references = 1};
+    memset(fakes[made].bytes, 0x5a, size); /* what was there before */
     *out_buffer = (bh_buffer *)(void *)&fakes[made++];
     return true;
 }
@@ -549,6 +550,37 @@ TEST(timed_runs_see_their_arrays_alone) {
     BHT_EQ(fakes[0].references, 1);
     BHT_EQ(fakes[1].references, 1);
     bhi_trial_free(&task, &timed);
+}
+
+/* A CUDA kernel sees in any case what is behind an array, and also what is around an output. */
+TEST(zeros_are_behind_an_exact_array_on_cuda) {
+    declare(BH_BINDING_STORAGE_BUFFER);
+    court.cuda = kernel.cuda = true;
+    for (int exact = 0; exact < 2; exact++) {
+        made = 0;
+        struct bhi_setup *setup = set_up_with(exact ? UINT64_MAX : 0, 0, court.trials.list, NULL);
+        for (uint32_t i = 0; i < ARRAYS; i++) {
+            const uint64_t begin = (i == X ? 0 : BHI_MARGIN) + bytes_of(i);
+            bool zeros = true, front = true;
+            BHT_EQ(fakes[i].size, begin + (i == X ? BHI_TAIL : BHI_MARGIN));
+            for (uint64_t k = begin; k < fakes[i].size; k++) {
+                zeros = zeros && !fakes[i].bytes[k];
+            }
+            for (uint64_t k = 0; i != X && k < BHI_MARGIN; k++) {
+                front = front && !fakes[i].bytes[k];
+            }
+            BHT_EQ(zeros, exact);
+            BHT_EQ(front, i == X);
+        }
+        struct bhi_launched launched = take(setup);
+        BHT_TRUE(!launched.strayed);
+        bhi_launched_free(&launched);
+        fakes[Y].bytes[fakes[Y].size - 1] ^= 1;
+        launched = take(setup);
+        BHT_TRUE(launched.strayed);
+        bhi_launched_free(&launched);
+        bhi_setup_free(setup);
+    }
 }
 
 /* -- a plan --------------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 cp -r "$(dirname "${BASH_SOURCE[0]}")/../../examples/judge" judge
 cheats=0
 for folder_of_task in judge/*/; do
+    [[ $folder_of_task != *_cuda/ ]] || continue # for a CUDA device: gpu_cuda.sh
     cd "$folder/$folder_of_task" || exit 1
     task=$(basename "$folder_of_task")
     case_name=$task

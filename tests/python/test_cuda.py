@@ -313,6 +313,47 @@ def test_a_kernel_of_the_other_kind_is_refused(ctx, stream):
                 vulkan.launch(glsl, grid=1, Y=y, **option)
 
 
+# -- judging ---------------------------------------------------------------------------------------
+
+F32 = {"dtype": "f32", "shape": ["n"], "fill": "normal"}
+TASK = {
+    "sizes": [{"n": 1000}],
+    "in": {"x": F32},
+    "inout": {"y": F32 | {"abs": 1e-5, "rel": 1e-5}},
+    "push": {"a": 2.5, "n": "n"},
+    "groups": ["ceildiv(n, local_x)"],
+    "block": 64,
+}
+
+
+def right(x, y, *, a):
+    return (a * x + y).astype("f4")
+
+
+def test_judging_candidates(driver):
+    source = "__global__ void saxpy(const float *x, float *y, float a, unsigned n) {}\n"
+    report = bh.judge(
+        TASK,
+        {
+            "a source": "// bulkhead: block=32\n" + source,
+            "a PTX": ptx(SAXPY),
+            "a cubin": (CUBINS / "saxpy.cubin").read_bytes(),
+            "a plan": {"source": source, "language": "cuda", "block": [16]},
+            "one block": "// bulkhead: grid=1\n" + source,
+            "GLSL": "#version 450\nvoid main() {}\n",
+        },
+        device="cuda:0",
+        seed=3,
+        entry="saxpy",
+        reference=right,
+    )
+    verdicts = {judgement.name: judgement.verdict for judgement in report}
+    assert list(verdicts.values()) == ["CORRECT"] * 4 + ["WRONG", "INVALID_KERNEL"]
+
+
+def test_a_task_for_cuda_needs_its_device(driver):
+    with pytest.raises(bh.InvalidArgument, match='"block": it is for CUDA kernels'):
+        bh.judge(TASK, ptx(SAXPY), reference=right)
 def test_the_bench_of_launches_runs(driver):
     """It says so where PyTorch or CuPy are not here."""
     command = [sys.executable, str(SOURCE / "bench" / "cuda_launch.py"), "--quick"]
