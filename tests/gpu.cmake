@@ -73,3 +73,12 @@ bulkhead_again(gpu FOLDERS backend guard sandbox events system TIMEOUT 400
 add_test(NAME gpu_fault_conduct COMMAND fault_conduct)
 set_tests_properties(gpu_fault_conduct PROPERTIES LABELS gpu TIMEOUT 400 COST 100
     ENVIRONMENT "${BULKHEAD_TEST_ENVIRONMENT}")
+# The judge on CUDA candidates. The machine of the GPU may lack NVRTC, and the one of the build may have it.
+find_program(BASH bash REQUIRED)
+add_custom_target(gpu_judge_ptx ALL COMMAND ${BASH} ${PROJECT_SOURCE_DIR}/tests/judge/gpu_cuda_ptx.sh
+    $<TARGET_FILE:bulkhead-cli> ${CMAKE_CURRENT_BINARY_DIR}/judge/ptx)
+add_dependencies(gpu_judge_ptx bulkhead-cli bulkhead-worker)
+add_test(NAME gpu_judge_cuda COMMAND ${BASH} ${PROJECT_SOURCE_DIR}/tests/judge/gpu_cuda.sh)
+set_tests_properties(gpu_judge_cuda PROPERTIES LABELS gpu TIMEOUT 900 COST 100 ENVIRONMENT
+    "BULKHEAD=$<TARGET_FILE:bulkhead-cli>;NPY=$<TARGET_FILE:npy_tool>;LEAVES_NONE=$<TARGET_FILE:leaves_none>;\
+SHADERS=${CMAKE_BINARY_DIR}/share/bulkhead/shaders;PTX=${CMAKE_CURRENT_BINARY_DIR}/judge/ptx")
