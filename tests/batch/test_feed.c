@@ -257,6 +257,9 @@ TEST(test_a_feed_that_cannot_be_written) {
     BHT_EQ(rmdir(new_feed), 0);
     again(); /* or by the next process */
     expect_same();
+    write_file(new_feed, "", 0); /* what one that was killed has left is in nobody's way */
+    add("c");
+    expect_same();
 }
 
 /* What the disk had no room for is made up for once it has. */

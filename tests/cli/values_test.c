@@ -86,6 +86,8 @@ TEST(test_numbers) {
         {BH_DTYPE_F32, "1", true, 0x3F800000},
         {BH_DTYPE_F32, "-0.5", true, 0xBF000000},
         {BH_DTYPE_F32, "inf", true, 0x7F800000},
+        /* half a step above 1, and a little more: a double has lost that */
+        {BH_DTYPE_F32, "1.0000000596046447753906250001", true, 0x3F800001},
         {BH_DTYPE_F32, "1e39", false, 0},
         {BH_DTYPE_F32, "1x", false, 0},
         {BH_DTYPE_F32, "", false, 0},

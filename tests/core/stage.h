@@ -16,10 +16,11 @@
 /* Workers that do as they are told: nothing ends but by result(). */
 static struct {
     uint64_t now_ns;
-    bool late;       /* a worker has always come to what is to be withdrawn */
-    int publish;     /* what it returns */
-    bool stopped;    /* somebody has stopped the workers */
-    uint64_t cpu_ns; /* what each worker has used; 0: unknown */
+    bool late;        /* a worker has always come to what is to be withdrawn */
+    int publish;      /* what it returns */
+    uint64_t lags_ns; /* after it has published, until it returns */
+    bool stopped;     /* somebody has stopped the workers */
+    uint64_t cpu_ns;  /* what each worker has used; 0: unknown */
     int kills, aborts, ended, withdrawn, unrefs;
     uint64_t armed_ns; /* the earliest look that was asked for */
     uint64_t next_id;
@@ -32,6 +33,7 @@ static uint64_t now_ns(struct bhi_core *core) {
 static int publish(struct bhi_core_worker *worker, struct bhi_submission *submission,
                    enum bhi_apart apart, uint64_t seq) {
     (void)worker, (void)submission, (void)apart, (void)seq;
+    fake.now_ns += fake.lags_ns;
     return fake.publish;
 }
 static bool withdraw(struct bhi_core_worker *worker, uint64_t seq) {

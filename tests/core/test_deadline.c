@@ -118,3 +118,23 @@ TEST(a_deadline_that_counts_the_wait_leaves_the_rest) {
         BHT_TRUE(strstr(a.worker.life.kill_text, "the deadline of 100 ms passed"));
     }
 }
+
+/* A worker begins as soon as it sees a submission, which may be before the thread that gave it that
+ * goes on: then its times are no lies. */
+TEST(a_worker_may_begin_before_its_host_goes_on) {
+    fake.lags_ns = 50 * MS;
+    struct bhi_submission *submission = make(&a);
+    struct bh_event *event = submission->event;
+    submission->reports_device_time = true;
+    const uint64_t began_ns = fake.now_ns + MS;
+    enqueue(submission, NULL, NULL);
+    BHT_TRUE(ends(&a, (struct bhi_outcome){.status = BH_OK,
+                                           .executed = BH_EXECUTED_YES,
+                                           .started_ns = began_ns,
+                                           .ended_ns = began_ns + 10 * MS,
+                                           .device_ns = 9 * MS}));
+    BHT_EQ(fake.kills, 0);
+    BHT_EQ(bhi_event_state(event), BH_EVENT_READY);
+    BHT_EQ(event->verdict.started_ns, began_ns);
+    BHT_EQ(event->verdict.device_ns, 9 * MS);
+}

@@ -875,6 +875,28 @@ TEST(a_stream_that_rests_no_longer_wakes_the_reactor) {
     }
 }
 
+/* Nothing else may happen until a deadline that counts the wait for a worker: the driver's process may
+ * load for ever. */
+TEST(a_deadline_that_counts_the_wait_wakes_the_reactor) {
+    for (int counts = 0; counts < 2; counts++) {
+        puppet_again();
+        const struct bhi_cmd_fill command = {
+            .header = {.type = BHI_CMD_FILL, .size = sizeof command}, .dst = 1, .bytes = 4096};
+        const struct bhi_internal_submission is = {.call = "test",
+                                                   .command = &command,
+                                                   .size = sizeof command,
+                                                   .deadline_ns = FX_SECONDS,
+                                                   .wait_counts = counts};
+        bh_event *event = NULL;
+        puppet.context->poller.stopped = false;
+        woken = 0;
+        BHT_EQ(bhi_internal_submit(puppet.stream, &is, &event, NULL), BH_OK);
+        puppet.context->poller.stopped = true;
+        BHT_EQ(woken, counts);
+        bhi_event_unref(event);
+    }
+}
+
 /* Spares are for the tenants that there are. */
 TEST(a_stream_that_comes_or_goes_changes_the_spares) {
     puppet.context->spares_due = false;

@@ -118,6 +118,32 @@ TEST(a_planted_link_makes_nothing) {
     BHT_EQ(unlink(way), 0);
 }
 
+/* What is called |replaced| becomes a link once it was looked at (linked with --wrap). */
+static const char *replaced;
+
+int __real_fstatat(int folder, const char *name, struct stat *out, int flags);
+int __wrap_fstatat(int folder, const char *name, struct stat *out, int flags);
+int __wrap_fstatat(int folder, const char *name, struct stat *out, int flags) {
+    const int result = __real_fstatat(folder, name, out, flags);
+    if (replaced && strcmp(name, replaced) == 0) {
+        replaced = NULL;
+        BHT_EQ(rename(name, "moved"), 0);
+        BHT_EQ(symlink("outside", name), 0);
+    }
+    return result;
+}
+
+/* A folder in whose place somebody puts a link is not entered. */
+TEST(a_link_that_comes_later_is_not_followed) {
+    char link[NAME_MAX + 1];
+    close(make("way"));
+    close(make("outside"));
+    replaced = "way";
+    BHT_EQ(bhi_links_make_folder("way/new", geteuid(), link, sizeof link), -ENOTDIR);
+    BHT_TRUE(!replaced);
+    BHT_TRUE(!is_there("outside/new"));
+}
+
 /* As many as the kernel follows, and no more. */
 TEST(forty_links) {
     char from[16] = "way-0", to[16], link[NAME_MAX + 1];
