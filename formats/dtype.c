@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,27 +9,53 @@
 static const struct {
     const char *name;
     uint32_t bytes;
-    char kind;        /* as .npy names it; 'B': bfloat */
-    const char *code; /* in a .npy file; NULL: .npy has no such type */
+    char kind;                 /* as .npy names it; 'B': bfloat */
+    const char *code;          /* in a .npy file; NULL: .npy has no such type */
+    const char *numpy, *other; /* other names, the first as NumPy and ml_dtypes have it */
 } dtypes[] = {
-    [BH_DTYPE_F16] = {"f16", 2, 'f', "f2"},         [BH_DTYPE_F32] = {"f32", 4, 'f', "f4"},
-    [BH_DTYPE_F64] = {"f64", 8, 'f', "f8"},         [BH_DTYPE_I8] = {"i8", 1, 'i', "i1"},
-    [BH_DTYPE_U8] = {"u8", 1, 'u', "u1"},           [BH_DTYPE_I16] = {"i16", 2, 'i', "i2"},
-    [BH_DTYPE_U16] = {"u16", 2, 'u', "u2"},         [BH_DTYPE_I32] = {"i32", 4, 'i', "i4"},
-    [BH_DTYPE_U32] = {"u32", 4, 'u', "u4"},         [BH_DTYPE_I64] = {"i64", 8, 'i', "i8"},
-    [BH_DTYPE_U64] = {"u64", 8, 'u', "u8"},         [BH_DTYPE_BOOL] = {"bool", 1, 'b', "b1"},
-    [BH_DTYPE_BF16] = {"bf16", 2, 'B', NULL},       [BH_DTYPE_F8_E4M3] = {"f8_e4m3", 1, 'f', NULL},
-    [BH_DTYPE_F8_E5M2] = {"f8_e5m2", 1, 'f', NULL}, [BH_DTYPE_F8_E8M0] = {"f8_e8m0", 1, 'f', NULL},
+    [BH_DTYPE_F16] = {"f16", 2, 'f', "f2", "float16", NULL},
+    [BH_DTYPE_F32] = {"f32", 4, 'f', "f4", "float32", NULL},
+    [BH_DTYPE_F64] = {"f64", 8, 'f', "f8", "float64", NULL},
+    [BH_DTYPE_I8] = {"i8", 1, 'i', "i1", "int8", NULL},
+    [BH_DTYPE_U8] = {"u8", 1, 'u', "u1", "uint8", NULL},
+    [BH_DTYPE_I16] = {"i16", 2, 'i', "i2", "int16", NULL},
+    [BH_DTYPE_U16] = {"u16", 2, 'u', "u2", "uint16", NULL},
+    [BH_DTYPE_I32] = {"i32", 4, 'i', "i4", "int32", NULL},
+    [BH_DTYPE_U32] = {"u32", 4, 'u', "u4", "uint32", NULL},
+    [BH_DTYPE_I64] = {"i64", 8, 'i', "i8", "int64", NULL},
+    [BH_DTYPE_U64] = {"u64", 8, 'u', "u8", "uint64", NULL},
+    [BH_DTYPE_BOOL] = {"bool", 1, 'b', "b1", NULL, NULL},
+    [BH_DTYPE_BF16] = {"bf16", 2, 'B', NULL, "bfloat16", NULL},
+    [BH_DTYPE_F8_E4M3] = {"f8_e4m3", 1, 'f', NULL, "float8_e4m3fn", "f8e4m3"},
+    [BH_DTYPE_F8_E5M2] = {"f8_e5m2", 1, 'f', NULL, "float8_e5m2", "f8e5m2"},
+    [BH_DTYPE_F8_E8M0] = {"f8_e8m0", 1, 'f', NULL, NULL, NULL},
 };
 enum { KNOWN = sizeof dtypes / sizeof dtypes[0] };
 
-const bh_dtype bhi_dtypes[BHI_DTYPE_COUNT] = {
-    BH_DTYPE_F16, BH_DTYPE_F32, BH_DTYPE_F64, BH_DTYPE_I8,  BH_DTYPE_U8,  BH_DTYPE_I16,
-    BH_DTYPE_U16, BH_DTYPE_I32, BH_DTYPE_U32, BH_DTYPE_I64, BH_DTYPE_U64, BH_DTYPE_BOOL,
+const bh_dtype bhi_dtypes[BHI_ELEMENT_COUNT] = {
+    BH_DTYPE_F16, BH_DTYPE_F32,  BH_DTYPE_F64,  BH_DTYPE_I8,      BH_DTYPE_U8,
+    BH_DTYPE_I16, BH_DTYPE_U16,  BH_DTYPE_I32,  BH_DTYPE_U32,     BH_DTYPE_I64,
+    BH_DTYPE_U64, BH_DTYPE_BOOL, BH_DTYPE_BF16, BH_DTYPE_F8_E4M3, BH_DTYPE_F8_E5M2,
 };
 
 bool bhi_dtype_is_known(bh_dtype dtype) {
     return (uint32_t)dtype < KNOWN && dtypes[dtype].code;
+}
+
+bool bhi_dtype_is_element(bh_dtype dtype) {
+    return (uint32_t)dtype < KNOWN && dtypes[dtype].name && dtype != BH_DTYPE_F8_E8M0;
+}
+
+bool bhi_dtype_is_float(bh_dtype dtype) {
+    return dtypes[dtype].kind == 'f' || dtypes[dtype].kind == 'B';
+}
+
+bool bhi_dtype_is_signed(bh_dtype dtype) {
+    return dtypes[dtype].kind == 'i';
+}
+
+bool bhi_dtype_is_integer(bh_dtype dtype) {
+    return dtypes[dtype].kind == 'i' || dtypes[dtype].kind == 'u';
 }
 
 const char *bhi_dtype_any_name(bh_dtype dtype) {
@@ -53,15 +78,26 @@ const char *bhi_dtype_npy_code(bh_dtype dtype) {
     return dtypes[dtype].code;
 }
 
-bool bhi_dtype_find(const char *name, size_t length, bh_dtype *out_dtype) {
-    for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
-        const char *known = dtypes[bhi_dtypes[i]].name;
-        if (strlen(known) == length && !memcmp(known, name, length)) {
-            *out_dtype = bhi_dtypes[i];
-            return true;
+static bool find(const char *name, size_t length, int count, bh_dtype *out_dtype) {
+    for (int i = 0; i < count; i++) {
+        const bh_dtype dtype = bhi_dtypes[i];
+        const char *const known[] = {dtypes[dtype].name, dtypes[dtype].numpy, dtypes[dtype].other};
+        for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) {
+            if (known[k] && strlen(known[k]) == length && !memcmp(known[k], name, length)) {
+                *out_dtype = dtype;
+                return true;
+            }
         }
     }
     return false;
+}
+
+bool bhi_dtype_find(const char *name, size_t length, bh_dtype *out_dtype) {
+    return find(name, length, BHI_DTYPE_COUNT, out_dtype);
+}
+
+bool bhi_dtype_find_element(const char *name, size_t length, bh_dtype *out_dtype) {
+    return find(name, length, BHI_ELEMENT_COUNT, out_dtype);
 }
 
 bool bhi_dtype_find_safetensors(const char *name, bh_dtype *out_dtype) {
@@ -114,6 +150,54 @@ bool bhi_dtype_find_number(bh_number_kind kind, uint32_t bits, bh_dtype *out_dty
     return false;
 }
 
+struct bhi_float bhi_float_of(bh_dtype dtype) {
+    switch (dtype) {
+    case BH_DTYPE_F16:
+        return bhi_f16;
+    case BH_DTYPE_BF16:
+        return bhi_bf16;
+    case BH_DTYPE_F8_E4M3:
+        return bhi_f8_e4m3;
+    case BH_DTYPE_F8_E5M2:
+        return bhi_f8_e5m2;
+    case BH_DTYPE_F32:
+        return (struct bhi_float){8, 23, 0x7F800000, 0x7FC00000, 0x1.FFFFFFp127};
+    default: /* no double overflows it */
+        return (struct bhi_float){11, 52, UINT64_C(0x7FF) << 52, UINT64_C(0xFFF) << 51, INFINITY};
+    }
+}
+
+double bhi_dtype_to_double(bh_dtype dtype, uint64_t bits) {
+    const uint32_t word = (uint32_t)bits;
+    float single;
+    double real;
+    switch (dtype) {
+    case BH_DTYPE_F64:
+        memcpy(&real, &bits, sizeof real);
+        return real;
+    case BH_DTYPE_F32:
+        memcpy(&single, &word, sizeof single);
+        return single;
+    default:
+        return bhi_float_to_double(bhi_float_of(dtype), bits);
+    }
+}
+
+uint64_t bhi_dtype_from_double(bh_dtype dtype, double value) {
+    uint64_t bits = 0;
+    const float single = (float)value;
+    switch (dtype) {
+    case BH_DTYPE_F64:
+        memcpy(&bits, &value, sizeof value);
+        return bits;
+    case BH_DTYPE_F32:
+        memcpy(&bits, &single, sizeof single);
+        return bits;
+    default:
+        return bhi_float_from_double(bhi_float_of(dtype), value);
+    }
+}
+
 /* 16 after 0x, otherwise 10. A leading zero does not mean octal. */
 static int base_of(const char *digits) {
     return digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10;
@@ -162,22 +246,12 @@ static bool parse_float(bh_dtype dtype, const char *text, uint64_t *out_bits,
     if (*end) {
         return bhi_refuse(complaint, "'%s' is not a%s %s", text, name[0] == 'u' ? "" : "n", name);
     }
-    bool fits = !(errno == ERANGE && isinf(value));
-    *out_bits = 0;
-    if (dtype == BH_DTYPE_F64) {
-        memcpy(out_bits, &value, sizeof value);
-    } else if (dtype == BH_DTYPE_F32) {
-        float narrow = strtof(text, NULL); /* strtod and then a cast would round twice */
-        fits = fits && isinf(narrow) == isinf(value);
-        memcpy(out_bits, &narrow, sizeof narrow);
-    } else {
-        *out_bits = bhi_f16_from_double(value);
-        fits = fits && ((*out_bits & 0x7FFF) == 0x7C00) == (isinf(value) != 0);
-    }
-    if (!fits) {
-        const double most = dtype == BH_DTYPE_F64   ? DBL_MAX
-                            : dtype == BH_DTYPE_F32 ? (double)FLT_MAX
-                                                    : 65504;
+    /* strtod and then a cast would round twice. */
+    const bool is_single = dtype == BH_DTYPE_F32;
+    *out_bits = bhi_dtype_from_double(dtype, is_single ? (double)strtof(text, NULL) : value);
+    const double made = bhi_dtype_to_double(dtype, *out_bits);
+    if (isnan(made) != isnan(value) || (isinf(made) && (errno == ERANGE || !isinf(value)))) {
+        const double most = bhi_dtype_to_double(dtype, bhi_float_of(dtype).top - 1);
         return bhi_refuse(complaint, "'%s' is out of the range of %s: -%g to %g", text, name, most,
                           most);
     }
@@ -197,7 +271,7 @@ bool bhi_dtype_parse(bh_dtype dtype, const char *text, uint64_t *out_bits,
     if (dtypes[dtype].kind == 'b') {
         return parse_bool(text, out_bits, complaint);
     }
-    if (dtypes[dtype].kind == 'f') {
+    if (bhi_dtype_is_float(dtype)) {
         return parse_float(dtype, text, out_bits, complaint);
     }
     return parse_integer(dtype, text, out_bits, complaint);

@@ -11,19 +11,30 @@
 #include "formats/complaint.h"
 
 #define BHI_DTYPE_NAMES "f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 u64 bool"
+/* What arrays can have beside these. */
+#define BHI_SMALL_FLOAT_NAMES "bf16 f8_e4m3 f8_e5m2"
 
-enum { BHI_DTYPE_COUNT = 12 };
-/* The types that values and .npy files can have, in the order of the names above. Unless its
- * comment says otherwise, a function below takes only these types. */
-extern const bh_dtype bhi_dtypes[BHI_DTYPE_COUNT];
-bool bhi_dtype_is_known(bh_dtype dtype);
+enum { BHI_DTYPE_COUNT = 12, BHI_ELEMENT_COUNT = 15 };
+/* The types that values and .npy files can have, in the order of the names above, and behind them
+ * those that arrays alone have. Unless its comment says otherwise, a function below takes only
+ * these types. */
+extern const bh_dtype bhi_dtypes[BHI_ELEMENT_COUNT];
+bool bhi_dtype_is_known(bh_dtype dtype); /* one of the first BHI_DTYPE_COUNT */
+bool bhi_dtype_is_element(bh_dtype dtype);
+
+bool bhi_dtype_is_float(bh_dtype dtype);
+bool bhi_dtype_is_signed(bh_dtype dtype);  /* an integer, i8 to i64 */
+bool bhi_dtype_is_integer(bh_dtype dtype); /* not bool */
 
 const char *bhi_dtype_name(bh_dtype dtype);
 uint32_t bhi_dtype_size(bh_dtype dtype);        /* also of one that is not in |bhi_dtypes| */
 const char *bhi_dtype_npy_code(bh_dtype dtype); /* such as "f4", without the byte order */
 
-/* Finds a type by its name, the first |length| bytes of |name|. */
+/* Finds one of the first BHI_DTYPE_COUNT types by its name, the first |length| bytes of |name|:
+ * "f32", or NumPy's "float32". */
 bool bhi_dtype_find(const char *name, size_t length, bh_dtype *out_dtype);
+/* The same among all: also "bf16", "bfloat16", "f8_e4m3", "f8e4m3", "float8_e4m3fn" and the like. */
+bool bhi_dtype_find_element(const char *name, size_t length, bh_dtype *out_dtype);
 /* Finds any type by its name in a .safetensors file, such as "BF16". */
 bool bhi_dtype_find_safetensors(const char *name, bh_dtype *out_dtype);
 /* Finds a type by its kind and size in a .npy file, such as ('f', 4). */
@@ -33,8 +44,8 @@ bool bhi_dtype_find_npy(char kind, uint64_t bytes, bh_dtype *out_dtype);
  * |bhi_dtypes|. */
 bh_number_kind bhi_dtype_number(bh_dtype dtype);
 bool bhi_dtype_find_number(bh_number_kind kind, uint32_t bits, bh_dtype *out_dtype);
-/* The name and the size of any type, also of one that is not in |bhi_dtypes|, such as "bf16". NULL
- * and 0: unknown, or BH_DTYPE_NONE. */
+/* The name and the size of any type, also of one that is not in |bhi_dtypes|, such as "f8_e8m0".
+ * NULL and 0: unknown, or BH_DTYPE_NONE. */
 const char *bhi_dtype_any_name(bh_dtype dtype);
 uint32_t bhi_dtype_any_size(bh_dtype dtype);
 
@@ -44,44 +55,82 @@ uint32_t bhi_dtype_any_size(bh_dtype dtype);
 bool bhi_dtype_parse(bh_dtype dtype, const char *text, uint64_t *out_bits,
                      struct bhi_complaint *complaint);
 
-/* IEEE 754 binary16. Without branches, so that a loop can convert several numbers at once. */
+/* -- floats --------------------------------------------------------------------------------------
+ * How a type of floats has its bits: a sign, an exponent, a mantissa. */
+struct bhi_float {
+    uint32_t exponent, mantissa; /* bits */
+    uint64_t top;                /* the least that is no finite number: infinity, or NaN */
+    uint64_t nan;
+    double overflow; /* numbers below it are rounded to finite ones */
+};
+/* Not of BH_DTYPE_F8_E8M0. */
+struct bhi_float bhi_float_of(bh_dtype dtype);
 
-/* Rounds to nearest even; overflow gives infinity. */
-static inline uint16_t bhi_f16_from_double(double value) {
-    static const uint64_t least = (uint64_t)(1023 - 14) << 52, sign = UINT64_C(1) << 63;
+/* Overflow gives infinity. E4M3, which has none, gives NaN, as ml_dtypes and PyTorch do: a sum that
+ * leaves the range is seen. Each |overflow| is halfway to the next number, if there were one; only
+ * that of E4M3 rounds down, because 448 is even. */
+static const struct bhi_float bhi_f16 = {5, 10, 0x7C00, 0x7E00, 0x1.FFEp15};
+static const struct bhi_float bhi_bf16 = {8, 7, 0x7F80, 0x7FC0, 0x1.FFp127};
+static const struct bhi_float bhi_f8_e4m3 = {4, 3, 0x7F, 0x7F, 0x1.D000000000001p8};
+static const struct bhi_float bhi_f8_e5m2 = {5, 2, 0x7C, 0x7E, 0x1.Ep15};
+
+/* These two are for the four above. Without branches, so that a loop can convert several numbers at
+ * once: inlined, so that |f| is a constant there. */
+#define BHI_FLOAT static inline __attribute__((always_inline))
+
+/* Rounds to nearest even. */
+BHI_FLOAT uint16_t bhi_float_from_double(struct bhi_float f, double value) {
+    static const uint64_t sign = UINT64_C(1) << 63;
+    const uint64_t least = (UINT64_C(1025) - (UINT64_C(1) << (f.exponent - 1))) << 52;
+    const uint32_t shift = 52 - f.mantissa;
     uint64_t bits, sum_bits;
     double unit, magnitude;
     memcpy(&bits, &value, sizeof bits);
-    const uint16_t upper = (uint16_t)(bits >> 48 & 0x8000);
+    const uint64_t upper = bits >> 63 << (f.exponent + f.mantissa);
     bits &= ~sign;
     memcpy(&magnitude, &bits, sizeof magnitude);
-    /* The power of two below it, but at least 2^-14: the numbers below that are as far from each
-     * other as those above. */
+    /* The power of two below it, but at least the smallest normal number: the numbers below that
+     * are as far from each other as those above. */
     const uint64_t below = bits & UINT64_C(0x7FF0000000000000);
     const uint64_t scale = below < least ? least : below;
-    /* Of the sum the addition keeps 10 bits below |scale|, in its lowest bits. */
-    const uint64_t unit_bits = scale + (UINT64_C(42) << 52);
+    /* Of the sum the addition keeps |mantissa| bits below |scale|, in its lowest bits. */
+    const uint64_t unit_bits = scale + ((uint64_t)shift << 52);
     memcpy(&unit, &unit_bits, sizeof unit);
     const double sum = unit + magnitude;
     memcpy(&sum_bits, &sum, sizeof sum_bits);
-    const uint64_t rounded = ((scale - least) >> 42) + (sum_bits - unit_bits);
-    const uint16_t finite =
-        magnitude < 65520 ? (uint16_t)rounded : 0x7C00; /* 65504 is the largest */
-    return upper | (magnitude != magnitude ? 0x7E00 : finite);
+    const uint64_t rounded = ((scale - least) >> shift) + (sum_bits - unit_bits);
+    const uint64_t finite = magnitude < f.overflow ? rounded : f.top;
+    return (uint16_t)(upper | (magnitude != magnitude ? f.nan : finite));
 }
 
-static inline double bhi_f16_to_double(uint16_t bits) {
-    const uint64_t magnitude = bits & 0x7FFF, sign = (uint64_t)(bits >> 15) << 63;
-    const double denormal = (double)(int32_t)magnitude * 0x1p-24;
-    /* The exponent's bias is 15 there and 1023 here; that of infinity and NaN is all ones. */
-    const uint64_t infinite = magnitude >= 0x7C00 ? UINT64_C(0x7FF) << 52 : 0;
-    const uint64_t normal = ((magnitude + ((1023 - 15) << 10)) << 42) | infinite;
+BHI_FLOAT double bhi_float_to_double(struct bhi_float f, uint64_t bits) {
+    const uint32_t width = f.exponent + f.mantissa;
+    const uint64_t magnitude = bits & ((UINT64_C(1) << width) - 1), sign = bits >> width << 63;
+    /* The exponents' biases differ; that of infinity and NaN is all ones. */
+    const uint64_t bias = 1024 - (UINT64_C(1) << (f.exponent - 1));
+    const uint64_t unit = (bias + 1 - f.mantissa) << 52; /* of the smallest denormal number */
+    const uint64_t infinite = magnitude >= f.top ? UINT64_C(0x7FF) << 52 : 0;
+    const uint64_t normal = ((magnitude + (bias << f.mantissa)) << (52 - f.mantissa)) | infinite;
     uint64_t out;
-    double real;
+    double smallest, real;
+    memcpy(&smallest, &unit, sizeof smallest);
+    const double denormal = (double)(int32_t)magnitude * smallest;
     memcpy(&out, &denormal, sizeof out);
-    out = (magnitude < 0x400 ? out : normal) | sign;
+    out = (magnitude >> f.mantissa ? normal : out) | sign;
     memcpy(&real, &out, sizeof real);
     return real;
+}
+
+/* The value of an element, and the element nearest to a value: of any float in |bhi_dtypes|. */
+double bhi_dtype_to_double(bh_dtype dtype, uint64_t bits);
+uint64_t bhi_dtype_from_double(bh_dtype dtype, double value);
+
+BHI_FLOAT uint16_t bhi_f16_from_double(double value) {
+    return bhi_float_from_double(bhi_f16, value);
+}
+
+BHI_FLOAT double bhi_f16_to_double(uint16_t bits) {
+    return bhi_float_to_double(bhi_f16, bits);
 }
 
 #endif

@@ -10,19 +10,6 @@
 
 /* -- types -------------------------------------------------------------------------------------- */
 
-bool bhi_dtype_is_float(bh_dtype dtype) {
-    return dtype == BH_DTYPE_F16 || dtype == BH_DTYPE_F32 || dtype == BH_DTYPE_F64;
-}
-
-bool bhi_dtype_is_signed(bh_dtype dtype) {
-    return dtype == BH_DTYPE_I8 || dtype == BH_DTYPE_I16 || dtype == BH_DTYPE_I32 ||
-           dtype == BH_DTYPE_I64;
-}
-
-bool bhi_dtype_is_integer(bh_dtype dtype) {
-    return !bhi_dtype_is_float(dtype) && dtype != BH_DTYPE_BOOL;
-}
-
 static bh_dtype larger(bh_dtype a, bh_dtype b) {
     return bhi_dtype_size(a) < bhi_dtype_size(b) ? b : a;
 }

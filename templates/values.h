@@ -8,10 +8,6 @@
 
 /* -- the types of results, as in NumPy 2 (NEP 50) ----------------------------------------------- */
 
-bool bhi_dtype_is_float(bh_dtype dtype);
-bool bhi_dtype_is_signed(bh_dtype dtype);  /* an integer, i8 to i64 */
-bool bhi_dtype_is_integer(bh_dtype dtype); /* not bool */
-
 /* The type of an operation on two arrays. */
 bh_dtype bhi_promote(bh_dtype a, bh_dtype b);
 /* The type of an operation on an array and a number in the text, which is weak. */

@@ -326,22 +326,8 @@ static bool take_tolerance(struct parser *parser, const json_t *object, struct b
     return check_comparison(parser, object, out);
 }
 
-/* As arrays have them, too. */
-static const char *short_name(const char *name) {
-    static const char *const names[][2] = {
-        {"float16", "f16"}, {"float32", "f32"}, {"float64", "f64"}, {"int8", "i8"},
-        {"uint8", "u8"},    {"int16", "i16"},   {"uint16", "u16"},  {"int32", "i32"},
-        {"uint32", "u32"},  {"int64", "i64"},   {"uint64", "u64"}};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (!strcmp(name, names[i][0])) {
-            return names[i][1];
-        }
-    }
-    return name;
-}
-
 bool bhi_parser_take_dtype(struct parser *parser, const json_t *value, bh_dtype *out) {
-    const char *given = json_string_value(value), *name = given ? short_name(given) : NULL;
+    const char *name = json_string_value(value);
     enter(parser, "dtype");
     if (!name || !bhi_dtype_find(name, strlen(name), out)) {
         return refuse(parser, "it must be one of " BHI_DTYPE_NAMES);

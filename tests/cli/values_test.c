@@ -44,13 +44,113 @@ TEST(test_f16) {
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         BHT_EQ(bhi_f16_from_double(cases[i].value), cases[i].bits);
     }
-    for (uint32_t bits = 0; bits < 0x10000; bits++) { /* every value survives the round trip */
-        double value = bhi_f16_to_double((uint16_t)bits);
-        if (!isnan(value)) {
-            BHT_EQ(bhi_f16_from_double(value), bits);
+}
+
+/* -- all numbers of the small floats, against plain arithmetic --------------------------------- */
+
+static const struct small {
+    bh_dtype dtype;
+    int exponent, mantissa; /* bits */
+    bool infinities;
+} small[] = {
+    {BH_DTYPE_F16, 5, 10, true},
+    {BH_DTYPE_BF16, 8, 7, true},
+    {BH_DTYPE_F8_E4M3, 4, 3, false},
+    {BH_DTYPE_F8_E5M2, 5, 2, true},
+};
+
+static double decode(const struct small *s, uint32_t bits) {
+    const int bias = (1 << (s->exponent - 1)) - 1, all = (1 << s->exponent) - 1;
+    const int fraction = (int)bits & ((1 << s->mantissa) - 1);
+    const int exponent = (int)(bits >> s->mantissa) & all;
+    const int sign = bits >> (s->exponent + s->mantissa) & 1 ? -1 : 1;
+    if (exponent == all && (s->infinities || fraction == (1 << s->mantissa) - 1)) {
+        return s->infinities && !fraction ? sign * INFINITY : NAN;
+    }
+    const int whole = exponent ? fraction + (1 << s->mantissa) : fraction;
+    return copysign(ldexp(whole, (exponent ? exponent : 1) - bias - s->mantissa), sign);
+}
+
+TEST(small_floats_are_what_their_bits_say) {
+    for (size_t i = 0; i < BHT_COUNT(small); i++) {
+        const struct small *s = &small[i];
+        for (uint32_t bits = 0; bits < 1u << (1 + s->exponent + s->mantissa); bits++) {
+            const double want = decode(s, bits), got = bhi_dtype_to_double(s->dtype, bits);
+            if (isnan(want)) {
+                BHT_TRUE(isnan(got));
+                continue;
+            }
+            if (got != want || signbit(got) != signbit(want)) {
+                BHT_FAIL("%s 0x%x is %a, not %a", bhi_dtype_name(s->dtype), bits, got, want);
+            }
+            BHT_EQ(bhi_dtype_from_double(s->dtype, want), bits);
+        }
+        BHT_TRUE(isnan(bhi_dtype_to_double(s->dtype, bhi_dtype_from_double(s->dtype, NAN))));
+    }
+}
+
+static void rounds(const struct small *s, double value, uint64_t bits) {
+    const uint64_t sign = UINT64_C(1) << (s->exponent + s->mantissa);
+    const uint64_t got = bhi_dtype_from_double(s->dtype, value);
+    if (got != bits || bhi_dtype_from_double(s->dtype, -value) != (bits | sign)) {
+        BHT_FAIL("%s of %a is 0x%llx, not 0x%llx", bhi_dtype_name(s->dtype), value,
+                 (unsigned long long)got, (unsigned long long)bits);
+    }
+}
+
+/* Between each two neighbours; behind the greatest as if there were another one. */
+TEST(small_floats_are_rounded_to_nearest_even) {
+    for (size_t i = 0; i < BHT_COUNT(small); i++) {
+        const struct small *s = &small[i];
+        uint32_t last = 0;
+        while (isfinite(decode(s, last + 1))) {
+            last++;
+        }
+        for (uint32_t bits = 0; bits <= last; bits++) {
+            const double a = decode(s, bits);
+            const double b = bits < last ? decode(s, bits + 1)
+                                         : 2 * a - decode(s, bits - 1); /* equally far away */
+            const double middle = (a + b) / 2;
+            rounds(s, nextafter(middle, 0), bits);
+            rounds(s, nextafter(middle, INFINITY), bits + 1);
+            rounds(s, middle, bits + bits % 2);
+        }
+        rounds(s, INFINITY, last + 1);
+        rounds(s, 0x1p1000, last + 1);
+        rounds(s, 0x1p-1000, 0);
+        rounds(s, 0x1p-1074, 0);
+    }
+}
+
+TEST(types_have_the_names_of_arrays_too) {
+    static const char *const names[][3] = {{"f16", "float16"},
+                                           {"f32", "float32"},
+                                           {"f64", "float64"},
+                                           {"i8", "int8"},
+                                           {"u8", "uint8"},
+                                           {"i16", "int16"},
+                                           {"u16", "uint16"},
+                                           {"i32", "int32"},
+                                           {"u32", "uint32"},
+                                           {"i64", "int64"},
+                                           {"u64", "uint64"},
+                                           {"bool", "bool"},
+                                           {"bf16", "bfloat16"},
+                                           {"f8_e4m3", "float8_e4m3fn", "f8e4m3"},
+                                           {"f8_e5m2", "float8_e5m2", "f8e5m2"}};
+    BHT_EQ(BHT_COUNT(names), BHI_ELEMENT_COUNT);
+    for (size_t i = 0; i < BHT_COUNT(names); i++) {
+        for (size_t k = 0; k < 3 && names[i][k]; k++) {
+            bh_dtype any = BH_DTYPE_NONE, value = BH_DTYPE_NONE;
+            BHT_TRUE(bhi_dtype_find_element(names[i][k], strlen(names[i][k]), &any));
+            BHT_EQ(any, bhi_dtypes[i]);
+            BHT_STR_EQ(bhi_dtype_name(any), names[i][0]);
+            BHT_EQ(bhi_dtype_find(names[i][k], strlen(names[i][k]), &value), i < BHI_DTYPE_COUNT);
+            BHT_TRUE(!bhi_dtype_find_element(names[i][k], strlen(names[i][k]) - 1, &any));
         }
     }
-    BHT_TRUE(isnan(bhi_f16_to_double(bhi_f16_from_double(NAN))));
+    bh_dtype other;
+    BHT_TRUE(!bhi_dtype_find_element("f8_e8m0", 7, &other)); /* no number has such a type */
 }
 
 TEST(test_numbers) {
