@@ -75,7 +75,7 @@ uint32_t bhi_dtype_size(bh_dtype dtype) {
 }
 
 const char *bhi_dtype_npy_code(bh_dtype dtype) {
-    return dtypes[dtype].code;
+    return dtypes[dtype].code ? dtypes[dtype].code : dtypes[dtype].bytes == 1 ? "u1" : "u2";
 }
 
 static bool find(const char *name, size_t length, int count, bh_dtype *out_dtype) {

@@ -28,7 +28,10 @@ bool bhi_dtype_is_integer(bh_dtype dtype); /* not bool */
 
 const char *bhi_dtype_name(bh_dtype dtype);
 uint32_t bhi_dtype_size(bh_dtype dtype);        /* also of one that is not in |bhi_dtypes| */
-const char *bhi_dtype_npy_code(bh_dtype dtype); /* such as "f4", without the byte order */
+/* Such as "f4", without the byte order. .npy has no small floats: their bits are in it, "u2" or
+ * "u1". ml_dtypes writes "V2" and "V1", which NumPy itself reads as bytes without arithmetic, and
+ * which do not tell the 8-bit floats apart. */
+const char *bhi_dtype_npy_code(bh_dtype dtype);
 
 /* Finds one of the first BHI_DTYPE_COUNT types by its name, the first |length| bytes of |name|:
  * "f32", or NumPy's "float32". */
@@ -119,6 +122,13 @@ BHI_FLOAT double bhi_float_to_double(struct bhi_float f, uint64_t bits) {
     out = (magnitude >> f.mantissa ? normal : out) | sign;
     memcpy(&real, &out, sizeof real);
     return real;
+}
+
+/* As the generators of inputs have it: what E4M3 does not hold becomes the nearest that it holds. */
+BHI_FLOAT uint16_t bhi_f8_e4m3_nearest(double value) {
+    static const double most = 448;
+    const double above = value < -most ? -most : value;
+    return bhi_float_from_double(bhi_f8_e4m3, above > most ? most : above);
 }
 
 /* The value of an element, and the element nearest to a value: of any float in |bhi_dtypes|. */

@@ -31,11 +31,11 @@ typedef enum bh_dtype {
     BH_DTYPE_U32 = 9,      /* uint32_t */
     BH_DTYPE_I64 = 10,     /* int64_t */
     BH_DTYPE_U64 = 11,     /* uint64_t */
-    BH_DTYPE_BF16 = 12,    /* bfloat16; in a .safetensors only */
+    BH_DTYPE_BF16 = 12,    /* bfloat16; of files in a .safetensors only, as those below */
     BH_DTYPE_BOOL = 13,    /* one byte */
-    BH_DTYPE_F8_E4M3 = 14, /* 8 bits: 4 of exponent, 3 of mantissa; in a .safetensors only */
-    BH_DTYPE_F8_E5M2 = 15, /* 8 bits: 5 of exponent, 2 of mantissa; in a .safetensors only */
-    BH_DTYPE_F8_E8M0 = 16, /* 8 bits of exponent, a power of two; in a .safetensors only */
+    BH_DTYPE_F8_E4M3 = 14, /* OCP's E4M3: up to 448, no infinities (ml_dtypes' float8_e4m3fn) */
+    BH_DTYPE_F8_E5M2 = 15, /* OCP's E5M2: up to 57344 */
+    BH_DTYPE_F8_E8M0 = 16, /* 8 bits of exponent, a power of two */
 } bh_dtype;
 
 /* Kinds of numbers, with the values of DLPack's DLDataTypeCode. */

@@ -11,8 +11,10 @@
 #include "formats/dtype.h"
 #include "tool/npy_file.h"
 
+/* Of small floats a file has the bits. */
 static bool is_same_form(const struct bhi_array *a, const struct bhi_array *b) {
-    return a->dtype == b->dtype && a->dimensions == b->dimensions &&
+    return !strcmp(bhi_dtype_npy_code(a->dtype), bhi_dtype_npy_code(b->dtype)) &&
+           a->dimensions == b->dimensions &&
            !memcmp(a->shape, b->shape, a->dimensions * sizeof a->shape[0]);
 }
 

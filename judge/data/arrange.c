@@ -64,41 +64,27 @@ static void find_ends(const struct bhi_filler *filler, struct bhi_filler_place p
     }
 }
 
-static bool is_float(bh_dtype dtype) {
-    return bhi_dtype_number(dtype) == BH_NUMBER_FLOAT;
-}
-
 /* -- whatever the generator makes ------------------------------------------------------------ */
 
-/* Sign, infinity and the smallest normal number of a float. */
-struct parts {
-    uint64_t sign, infinity, normal;
-};
-
-static struct parts parts_of(bh_dtype dtype) {
-    const int bits = 8 * (int)bhi_dtype_size(dtype);
-    const int mantissa = bits == 16 ? 10 : bits == 32 ? 23 : 52;
-    const uint64_t sign = UINT64_C(1) << (bits - 1);
-    return (struct parts){sign, sign - (UINT64_C(1) << mantissa), UINT64_C(1) << mantissa};
-}
-
 static void list_floats(enum bhi_arrangement arrangement, bh_dtype dtype, uint64_t out[MOST]) {
-    const struct parts p = parts_of(dtype);
+    const struct bhi_float f = bhi_float_of(dtype);
+    const uint64_t sign = UINT64_C(1) << (f.exponent + f.mantissa);
+    const uint64_t normal = UINT64_C(1) << f.mantissa; /* the smallest */
     const uint64_t zeros[MOST / 2] = {0, 0, 0, 0},
-                                tiny[MOST / 2] = {1, p.normal - 1, p.normal, p.normal + 1},
-                                huge[MOST / 2] = {p.infinity - 1, p.infinity - 2,
-                                                  p.infinity - p.normal, p.infinity - p.normal - 1};
+                                tiny[MOST / 2] = {1, normal - 1, normal, normal + 1},
+                                huge[MOST / 2] = {f.top - 1, f.top - 2, f.top - normal,
+                                                  f.top - normal - 1};
     const uint64_t *const numbers = arrangement == BHI_ARRANGE_ZEROS  ? zeros
                                     : arrangement == BHI_ARRANGE_TINY ? tiny
                                                                       : huge;
     for (int i = 0; i < MOST; i++) {
-        out[i] = numbers[i / 2] | (i % 2 ? p.sign : 0);
+        out[i] = numbers[i / 2] | (i % 2 ? sign : 0);
     }
 }
 
 static void list_integers(enum bhi_arrangement arrangement, bh_dtype dtype, uint64_t out[MOST]) {
     const uint64_t sign = UINT64_C(1) << (8 * bhi_dtype_size(dtype) - 1);
-    const bool has_sign = bhi_dtype_number(dtype) == BH_NUMBER_INT;
+    const bool has_sign = bhi_dtype_is_signed(dtype);
     for (uint64_t i = 0; i < MOST; i++) {
         const uint64_t most = has_sign ? (i % 2 ? sign : sign - 1) : sign | (sign - 1);
         out[i] = arrangement == BHI_ARRANGE_ZEROS  ? 0
@@ -109,19 +95,13 @@ static void list_integers(enum bhi_arrangement arrangement, bh_dtype dtype, uint
     }
 }
 
-/* The number |i|; of integers what the type holds of it. */
+/* The number |i|, or what the type holds of it. */
 static uint64_t whole(bh_dtype dtype, uint64_t i) {
     const double value = (double)i;
-    const float single = (float)i;
-    uint64_t bits = 0;
-    if (!is_float(dtype)) {
-        return dtype == BH_DTYPE_BOOL ? i % 2 : i;
-    }
-    if (dtype == BH_DTYPE_F16) {
-        return bhi_f16_from_double(value);
-    }
-    memcpy(&bits, dtype == BH_DTYPE_F32 ? (const void *)&single : &value, bhi_dtype_size(dtype));
-    return bits;
+    return dtype == BH_DTYPE_F8_E4M3   ? bhi_f8_e4m3_nearest(value)
+           : bhi_dtype_is_float(dtype) ? bhi_dtype_from_double(dtype, value)
+           : dtype == BH_DTYPE_BOOL    ? i % 2
+                                       : i;
 }
 
 /* Fisher and Yates. */
@@ -175,7 +155,7 @@ void bhi_arrange(enum bhi_arrangement arrangement, const struct bhi_filler *fill
         find_ends(filler, place, dtype, numbers);
         break;
     default:
-        (is_float(dtype) ? list_floats : list_integers)(arrangement, dtype, numbers);
+        (bhi_dtype_is_float(dtype) ? list_floats : list_integers)(arrangement, dtype, numbers);
     }
     choose(numbers, of, place, bhi_dtype_size(dtype), count, out);
 }

@@ -17,46 +17,21 @@ static uint64_t load(const uint8_t *elements, uint32_t size, uint64_t index) {
     return bits;
 }
 
-static bool is_float(bh_dtype dtype) {
-    return dtype == BH_DTYPE_F16 || dtype == BH_DTYPE_F32 || dtype == BH_DTYPE_F64;
-}
-
-static bool has_sign(bh_dtype dtype) {
-    return dtype == BH_DTYPE_I8 || dtype == BH_DTYPE_I16 || dtype == BH_DTYPE_I32 ||
-           dtype == BH_DTYPE_I64;
-}
-
-/* The value of a float; each type's numbers are a double's, too. */
-static double real_of(bh_dtype dtype, uint64_t bits) {
-    if (dtype == BH_DTYPE_F16) {
-        return bhi_f16_to_double((uint16_t)bits);
-    }
-    if (dtype == BH_DTYPE_F32) {
-        const uint32_t word = (uint32_t)bits;
-        float single;
-        memcpy(&single, &word, sizeof single);
-        return single;
-    }
-    double real;
-    memcpy(&real, &bits, sizeof real);
-    return real;
-}
-
 static int64_t signed_of(bh_dtype dtype, uint64_t bits) {
     const uint32_t shift = 64 - 8 * bhi_dtype_size(dtype);
     return (int64_t)(bits << shift) >> shift;
 }
 
 static bool is_nan(bh_dtype dtype, uint64_t bits) {
-    return is_float(dtype) && isnan(real_of(dtype, bits));
+    return bhi_dtype_is_float(dtype) && isnan(bhi_dtype_to_double(dtype, bits));
 }
 
 /* The numbers of a type in their order: the next number has the next integer. */
 static __int128 order_of(bh_dtype dtype, uint64_t bits) {
-    if (has_sign(dtype)) {
+    if (bhi_dtype_is_signed(dtype)) {
         return signed_of(dtype, bits);
     }
-    if (!is_float(dtype)) {
+    if (!bhi_dtype_is_float(dtype)) {
         return bits;
     }
     const uint64_t sign = UINT64_C(1) << (8 * bhi_dtype_size(dtype) - 1);
@@ -65,7 +40,8 @@ static __int128 order_of(bh_dtype dtype, uint64_t bits) {
 }
 
 double bhi_element_value(bh_dtype dtype, uint64_t bits) {
-    return is_float(dtype) ? real_of(dtype, bits) : (double)order_of(dtype, bits);
+    return bhi_dtype_is_float(dtype) ? bhi_dtype_to_double(dtype, bits)
+                                     : (double)order_of(dtype, bits);
 }
 
 uint64_t bhi_ulp_between(bh_dtype dtype, uint64_t a, uint64_t b) {
@@ -79,12 +55,13 @@ uint64_t bhi_ulp_between(bh_dtype dtype, uint64_t a, uint64_t b) {
 const char *bhi_element_text(bh_dtype dtype, uint64_t bits, char out[BHI_ELEMENT_TEXT]) {
     if (is_nan(dtype, bits)) {
         snprintf(out, BHI_ELEMENT_TEXT, "nan");
-    } else if (is_float(dtype)) {
-        const int digits = dtype == BH_DTYPE_F16 ? 5 : dtype == BH_DTYPE_F32 ? 9 : 17;
-        snprintf(out, BHI_ELEMENT_TEXT, "%.*g", digits, real_of(dtype, bits));
+    } else if (bhi_dtype_is_float(dtype)) {
+        /* So many that each number has its own. */
+        const int digits = 2 + (int)((bhi_float_of(dtype).mantissa + 1) * 0.30103);
+        snprintf(out, BHI_ELEMENT_TEXT, "%.*g", digits, bhi_dtype_to_double(dtype, bits));
     } else if (dtype == BH_DTYPE_BOOL && bits < 2) {
         snprintf(out, BHI_ELEMENT_TEXT, "%s", bits ? "true" : "false");
-    } else if (has_sign(dtype)) {
+    } else if (bhi_dtype_is_signed(dtype)) {
         snprintf(out, BHI_ELEMENT_TEXT, "%" PRId64, signed_of(dtype, bits));
     } else {
         snprintf(out, BHI_ELEMENT_TEXT, "%" PRIu64, bits);
@@ -102,12 +79,12 @@ BHI_PART bool is_close(double expected, double got, double absolute, double rela
  * from it, and |absolute + relative * inf| must not take that for near. */
 static bool is_near(bh_dtype dtype, uint64_t expected, uint64_t got,
                     const struct bhi_tolerance *tolerance) {
-    if (!is_float(dtype)) {
+    if (!bhi_dtype_is_float(dtype)) {
         const __int128 a = order_of(dtype, expected), b = order_of(dtype, got);
         const double distance = (double)(a < b ? b - a : a - b);
         return distance <= tolerance->absolute + tolerance->relative * (double)(a < 0 ? -a : a);
     }
-    const double a = real_of(dtype, expected), b = real_of(dtype, got);
+    const double a = bhi_dtype_to_double(dtype, expected), b = bhi_dtype_to_double(dtype, got);
     if (isinf(a) || isinf(b)) {
         return a == b;
     }
@@ -166,6 +143,12 @@ BHI_PART bool load_reals(bh_dtype dtype, const union elements *of, double out[BL
     switch (dtype) {
     case BH_DTYPE_F16:
         EACH(out, bhi_f16_to_double(of->u16[i]));
+    case BH_DTYPE_BF16:
+        EACH(out, bhi_float_to_double(bhi_bf16, of->u16[i]));
+    case BH_DTYPE_F8_E4M3:
+        EACH(out, bhi_float_to_double(bhi_f8_e4m3, of->u8[i]));
+    case BH_DTYPE_F8_E5M2:
+        EACH(out, bhi_float_to_double(bhi_f8_e5m2, of->u8[i]));
     case BH_DTYPE_F32:
         EACH(out, of->f32[i]);
     case BH_DTYPE_F64:
@@ -197,7 +180,11 @@ BHI_PART int64_t signed_magnitude(uint64_t bits, uint64_t sign) {
 /* What order_of says, but of u64 less 2^63. Not of NaN. */
 BHI_PART bool load_orders(bh_dtype dtype, const union elements *of, int64_t out[BLOCK]) {
     switch (dtype) {
+    case BH_DTYPE_F8_E4M3:
+    case BH_DTYPE_F8_E5M2:
+        EACH(out, signed_magnitude(of->u8[i], 1u << 7));
     case BH_DTYPE_F16:
+    case BH_DTYPE_BF16:
         EACH(out, signed_magnitude(of->u16[i], 1u << 15));
     case BH_DTYPE_F32:
         EACH(out, signed_magnitude(of->u32[i], 1u << 31));
@@ -249,7 +236,7 @@ BHI_PART bool are_within(const int64_t expected[BLOCK], const int64_t got[BLOCK]
 BHI_PART bool have_nan(bh_dtype dtype, const union elements *of) {
     double reals[BLOCK];
     uint64_t found = 0;
-    if (is_float(dtype) && load_reals(dtype, of, reals)) {
+    if (bhi_dtype_is_float(dtype) && load_reals(dtype, of, reals)) {
         for (uint32_t i = 0; i < BLOCK; i++) {
             found |= reals[i] != reals[i] ? 1 : 0;
         }
@@ -334,7 +321,7 @@ void bhi_compare(bh_dtype dtype, uint64_t count, const void *expected, const voi
 bool bhi_find_nan(bh_dtype dtype, uint64_t count, const void *elements, uint64_t *out_index) {
     const uint32_t size = bhi_dtype_size(dtype);
     union elements block;
-    for (uint64_t i = 0; i < count && is_float(dtype); i += BLOCK) {
+    for (uint64_t i = 0; i < count && bhi_dtype_is_float(dtype); i += BLOCK) {
         (void)load_block(size, count, elements, i, &block);
         if (!have_nan(dtype, &block)) {
             continue;
@@ -350,8 +337,8 @@ bool bhi_find_nan(bh_dtype dtype, uint64_t count, const void *elements, uint64_t
 
 bool bhi_is_finite(bh_dtype dtype, uint64_t count, const void *elements) {
     const uint32_t size = bhi_dtype_size(dtype);
-    for (uint64_t i = 0; i < count && is_float(dtype); i++) {
-        if (!isfinite(real_of(dtype, load(elements, size, i)))) {
+    for (uint64_t i = 0; i < count && bhi_dtype_is_float(dtype); i++) {
+        if (!isfinite(bhi_dtype_to_double(dtype, load(elements, size, i)))) {
             return false;
         }
     }

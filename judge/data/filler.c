@@ -195,6 +195,21 @@ BHI_PART void store_reals(bh_dtype dtype, const double values[BLOCK], union elem
             out->halves[i] = bhi_f16_from_double(values[i]);
         }
         return;
+    case BH_DTYPE_BF16:
+        for (int i = 0; i < BLOCK; i++) {
+            out->halves[i] = bhi_float_from_double(bhi_bf16, values[i]);
+        }
+        return;
+    case BH_DTYPE_F8_E4M3:
+        for (int i = 0; i < BLOCK; i++) {
+            out->bytes[i] = (uint8_t)bhi_f8_e4m3_nearest(values[i]);
+        }
+        return;
+    case BH_DTYPE_F8_E5M2:
+        for (int i = 0; i < BLOCK; i++) {
+            out->bytes[i] = (uint8_t)bhi_float_from_double(bhi_f8_e5m2, values[i]);
+        }
+        return;
     case BH_DTYPE_F32:
         for (int i = 0; i < BLOCK; i++) {
             out->singles[i] = (float)values[i];
@@ -224,7 +239,7 @@ BHI_PART void store_reals(bh_dtype dtype, const double values[BLOCK], union elem
 BHI_PART void store_wholes(bh_dtype dtype, const int64_t values[BLOCK], union elements *out) {
     uint64_t bits[BLOCK];
     double reals[BLOCK];
-    const bool is_real = bhi_dtype_number(dtype) == BH_NUMBER_FLOAT;
+    const bool is_real = bhi_dtype_is_float(dtype);
     if (is_real) {
         for (int i = 0; i < BLOCK; i++) {
             reals[i] = (double)values[i];
@@ -245,20 +260,20 @@ BHI_PART void store_wholes(bh_dtype dtype, const int64_t values[BLOCK], union el
 
 /* -- special values -------------------------------------------------------------------------- */
 
-static uint64_t special_float(uint32_t choice, int exponent_bits, int mantissa_bits) {
-    const uint64_t sign = UINT64_C(1) << (exponent_bits + mantissa_bits);
-    const uint64_t infinity = ((UINT64_C(1) << exponent_bits) - 1) << mantissa_bits;
-    const uint64_t one = ((UINT64_C(1) << (exponent_bits - 1)) - 1) << mantissa_bits;
+static uint64_t special_float(uint32_t choice, bh_dtype dtype) {
+    const struct bhi_float f = bhi_float_of(dtype);
+    const uint64_t sign = UINT64_C(1) << (f.exponent + f.mantissa);
+    const uint64_t one = ((UINT64_C(1) << (f.exponent - 1)) - 1) << f.mantissa;
     const uint64_t values[] = {
-        infinity,                                      /* infinity */
-        0,                                             /* zero */
-        1,                                             /* the smallest denormal number */
-        (UINT64_C(1) << mantissa_bits) - 1,            /* the largest */
-        UINT64_C(1) << mantissa_bits,                  /* the smallest normal number */
-        infinity - 1,                                  /* the largest */
-        one,                                           /* 1 */
-        one - 1,                                       /* the number before it */
-        infinity | UINT64_C(1) << (mantissa_bits - 1), /* NaN */
+        f.top,                           /* infinity */
+        0,                               /* zero */
+        1,                               /* the smallest denormal number */
+        (UINT64_C(1) << f.mantissa) - 1, /* the largest */
+        UINT64_C(1) << f.mantissa,       /* the smallest normal number */
+        f.top - 1,                       /* the largest */
+        one,                             /* 1 */
+        one - 1,                         /* the number before it */
+        f.nan,                           /* NaN */
     };
     const uint32_t count = sizeof values / sizeof values[0];
     const uint32_t which = choice % (2 * count);
@@ -285,16 +300,7 @@ static uint64_t special_integer(uint32_t choice, bh_dtype dtype) {
 }
 
 static uint64_t special(uint32_t choice, bh_dtype dtype) {
-    switch (dtype) {
-    case BH_DTYPE_F16:
-        return special_float(choice, 5, 10);
-    case BH_DTYPE_F32:
-        return special_float(choice, 8, 23);
-    case BH_DTYPE_F64:
-        return special_float(choice, 11, 52);
-    default:
-        return special_integer(choice, dtype);
-    }
+    return (bhi_dtype_is_float(dtype) ? special_float : special_integer)(choice, dtype);
 }
 
 /* -- all ------------------------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ struct bhi_filler_place {
 };
 
 /* Fills |count| elements of |dtype|. A value that |dtype| does not hold becomes the nearest that it
- * holds. Special values of a float are NaN, both infinities, both zeros, the smallest and the
+ * holds, also an infinity. Special values of a float are NaN, both infinities, both zeros, the smallest and the
  * largest denormal and normal numbers of both signs, 1 and the number before it; those of an
  * integer are its least and its greatest value, 0, 1 and, if it has a sign, -1. Of a bool both. */
 void bhi_filler_fill(const struct bhi_filler *filler, struct bhi_filler_place place, bh_dtype dtype,

@@ -5,9 +5,10 @@
 #include "formats/dtype.h"
 
 /* The key that sorts as the number does: NaNs at the ends. |sign| is the bit. */
-static inline uint64_t key_of(bh_number_kind number, uint64_t sign, uint64_t bits, bool back) {
-    if (number != BH_NUMBER_FLOAT) {
-        return number == BH_NUMBER_INT ? bits ^ sign : bits;
+static inline uint64_t key_of(bool is_float, bool is_signed, uint64_t sign, uint64_t bits,
+                              bool back) {
+    if (!is_float) {
+        return is_signed ? bits ^ sign : bits;
     }
     const bool negative = back ? !(bits & sign) : bits & sign;
     return negative ? ~bits & (sign | (sign - 1)) : bits ^ sign;
@@ -95,15 +96,17 @@ static void sort(uint8_t *keys, uint64_t count, uint32_t size, uint32_t byte) {
 void bhi_sort(bh_dtype dtype, bool reversed, uint64_t count, void *elements) {
     uint8_t *const out = elements;
     const uint32_t size = bhi_dtype_size(dtype);
-    const bh_number_kind number = bhi_dtype_number(dtype);
+    const bool is_float = bhi_dtype_is_float(dtype), is_signed = bhi_dtype_is_signed(dtype);
     const uint64_t sign = UINT64_C(1) << (8 * size - 1);
     const uint64_t flip = reversed ? UINT64_MAX : 0;
     for (uint64_t i = 0; i < count; i++) {
-        store(key_of(number, sign, load(out + i * size, size), false) ^ flip, out + i * size, size);
+        store(key_of(is_float, is_signed, sign, load(out + i * size, size), false) ^ flip,
+              out + i * size, size);
     }
     sort(out, count, size, size - 1);
     for (uint64_t i = 0; i < count; i++) {
-        store(key_of(number, sign, load(out + i * size, size) ^ (flip >> (64 - 8 * size)), true),
+        store(key_of(is_float, is_signed, sign,
+                     load(out + i * size, size) ^ (flip >> (64 - 8 * size)), true),
               out + i * size, size);
     }
 }

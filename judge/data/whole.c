@@ -36,7 +36,7 @@ void bhi_sort_multiset(bh_dtype dtype, uint64_t count, void *elements) {
 /* Is the first one sorted ahead of the second? They are no partners. */
 static bool is_ahead(bh_dtype dtype, uint64_t a, uint64_t b) {
     const double x = bhi_element_value(dtype, a), y = bhi_element_value(dtype, b);
-    const bool is_float = bhi_dtype_number(dtype) == BH_NUMBER_FLOAT;
+    const bool is_float = bhi_dtype_is_float(dtype);
     if (isnan(x) || isnan(y)) {
         return isnan(y);
     }
@@ -46,10 +46,9 @@ static bool is_ahead(bh_dtype dtype, uint64_t a, uint64_t b) {
     if (is_float) {
         return x < y;
     }
-    return bhi_dtype_number(dtype) == BH_NUMBER_INT
-               ? (int64_t)(a << (64 - 8 * bhi_dtype_size(dtype))) <
-                     (int64_t)(b << (64 - 8 * bhi_dtype_size(dtype)))
-               : a < b;
+    return bhi_dtype_is_signed(dtype) ? (int64_t)(a << (64 - 8 * bhi_dtype_size(dtype))) <
+                                            (int64_t)(b << (64 - 8 * bhi_dtype_size(dtype)))
+                                      : a < b;
 }
 
 /* What is right for an element reaches up as far as that for the next one, or farther. So the least that

@@ -329,8 +329,8 @@ static bool take_tolerance(struct parser *parser, const json_t *object, struct b
 bool bhi_parser_take_dtype(struct parser *parser, const json_t *value, bh_dtype *out) {
     const char *name = json_string_value(value);
     enter(parser, "dtype");
-    if (!name || !bhi_dtype_find(name, strlen(name), out)) {
-        return refuse(parser, "it must be one of " BHI_DTYPE_NAMES);
+    if (!name || !bhi_dtype_find_element(name, strlen(name), out)) {
+        return refuse(parser, "it must be one of " BHI_DTYPE_NAMES " " BHI_SMALL_FLOAT_NAMES);
     }
     return leave(parser);
 }

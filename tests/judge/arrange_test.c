@@ -47,10 +47,9 @@ TEST(none_is_what_the_generator_makes) {
 }
 
 TEST(sorted_numbers_ascend_and_are_those_of_the_generator) {
-    for (size_t k = 0; k < BHI_DTYPE_COUNT; k++) {
+    for (size_t k = 0; k < BHI_ELEMENT_COUNT; k++) {
         const bh_dtype dtype = bhi_dtypes[k];
-        const struct bhi_filler *filler =
-            bhi_dtype_number(dtype) == BH_NUMBER_FLOAT ? &normal : &bits;
+        const struct bhi_filler *filler = bhi_dtype_is_float(dtype) ? &normal : &bits;
         double sum = 0, sum_before = 0;
         arrange(BHI_ARRANGE_SORTED, filler, dtype, 7);
         for (uint64_t i = 0; i < COUNT; i++) {
@@ -102,9 +101,9 @@ TEST(ends_are_the_least_and_the_greatest) {
         const struct bhi_filler *filler;
         bh_dtype dtype;
         double low, high;
-    } cases[] = {{&uniform, BH_DTYPE_F32, -2, 3},
-                 {&normal, BH_DTYPE_F16, -4, 4},
-                 {&dice, BH_DTYPE_U8, 1, 6},
+    } cases[] = {{&uniform, BH_DTYPE_F32, -2, 3}, {&normal, BH_DTYPE_F16, -4, 4},
+                 {&normal, BH_DTYPE_BF16, -4, 4}, {&uniform, BH_DTYPE_F8_E4M3, -2, 3},
+                 {&dice, BH_DTYPE_F8_E5M2, 1, 6}, {&dice, BH_DTYPE_U8, 1, 6},
                  {&dice, BH_DTYPE_F64, 1, 6}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         arrange(BHI_ARRANGE_ENDS, cases[i].filler, cases[i].dtype, 7);
@@ -124,9 +123,10 @@ TEST(what_is_chosen_does_not_repeat) {
 
 /* How many numbers are of that class (fpclassify), and how many of them are negative. */
 static void count_class(bh_dtype dtype, int class, uint64_t out[2]) {
-    const double least = dtype == BH_DTYPE_F16   ? 0x1p-14
-                         : dtype == BH_DTYPE_F32 ? 0x1p-126
-                                                 : 0x1p-1022;
+    const double least = dtype == BH_DTYPE_F16 || dtype == BH_DTYPE_F8_E5M2 ? 0x1p-14
+                         : dtype == BH_DTYPE_F8_E4M3                        ? 0x1p-6
+                         : dtype == BH_DTYPE_F32 || dtype == BH_DTYPE_BF16  ? 0x1p-126
+                                                                            : 0x1p-1022;
     out[0] = out[1] = 0;
     for (uint64_t i = 0; i < COUNT; i++) {
         const double one = value(dtype, got, i);
@@ -139,21 +139,27 @@ static void count_class(bh_dtype dtype, int class, uint64_t out[2]) {
 }
 
 TEST(zeros_denormals_and_the_largest_are_of_both_signs) {
-    static const bh_dtype floats[] = {BH_DTYPE_F16, BH_DTYPE_F32, BH_DTYPE_F64};
-    for (size_t i = 0; i < 3; i++) {
+    static const struct {
+        bh_dtype dtype;
+        double huge; /* no number of HUGE is below */
+    } floats[] = {{BH_DTYPE_F16, 0x1p14},   {BH_DTYPE_F32, 0x1p126}, {BH_DTYPE_F64, 0x1p1022},
+                  {BH_DTYPE_BF16, 0x1p126}, {BH_DTYPE_F8_E4M3, 224}, {BH_DTYPE_F8_E5M2, 0x1p14}};
+    for (size_t i = 0; i < sizeof floats / sizeof floats[0]; i++) {
         uint64_t count[2];
-        arrange(BHI_ARRANGE_ZEROS, &normal, floats[i], 7);
-        count_class(floats[i], FP_ZERO, count);
+        arrange(BHI_ARRANGE_ZEROS, &normal, floats[i].dtype, 7);
+        count_class(floats[i].dtype, FP_ZERO, count);
         BHT_TRUE(count[0] > COUNT / 3 && count[1] > COUNT / 3 && count[0] + count[1] == COUNT);
-        arrange(BHI_ARRANGE_TINY, &normal, floats[i], 7);
-        count_class(floats[i], FP_SUBNORMAL, count);
+        arrange(BHI_ARRANGE_TINY, &normal, floats[i].dtype, 7);
+        count_class(floats[i].dtype, FP_SUBNORMAL, count);
         BHT_TRUE(count[0] > COUNT / 6 && count[1] > COUNT / 6);
-        count_class(floats[i], FP_NORMAL, count);
+        count_class(floats[i].dtype, FP_NORMAL, count);
         BHT_TRUE(count[0] > COUNT / 6 && count[1] > COUNT / 6);
-        arrange(BHI_ARRANGE_HUGE, &normal, floats[i], 7);
-        count_class(floats[i], FP_NORMAL, count);
+        arrange(BHI_ARRANGE_HUGE, &normal, floats[i].dtype, 7);
+        count_class(floats[i].dtype, FP_NORMAL, count);
         BHT_EQ(count[0] + count[1], COUNT);
-        BHT_TRUE(fabs(value(floats[i], got, 0)) >= (i ? 0x1p126 : 0x1p14));
+        for (uint64_t k = 0; k < COUNT; k++) {
+            BHT_TRUE(fabs(value(floats[i].dtype, got, k)) >= floats[i].huge);
+        }
     }
 }
 
@@ -187,4 +193,7 @@ TEST(a_permutation_has_each_number_once) {
         }
         BHT_TRUE(still < 50);
     }
+    arrange(BHI_ARRANGE_PERMUTATION, &dice, BH_DTYPE_F8_E4M3, 7); /* as far as the type goes */
+    BHT_EQ(count_value(BH_DTYPE_F8_E4M3, got, 448), COUNT - 432);
+    BHT_EQ(count_value(BH_DTYPE_F8_E4M3, got, 15), 1);
 }

@@ -259,6 +259,39 @@ TEST(files_are_of_the_type_and_shape_in_the_task) {
     bhi_task_free(&from);
 }
 
+TEST(files_of_small_floats_have_their_bits) {
+    static const struct {
+        bh_dtype dtype;
+        bool taken;
+    } cases[] = {{BH_DTYPE_U16, true},
+                 {BH_DTYPE_BF16, true}, /* as --dump writes it */
+                 {BH_DTYPE_F16, false},
+                 {BH_DTYPE_I16, false}};
+    static const uint64_t shape[] = {2, 2};
+    static const char of_files[] =
+        "{\"sizes\": [{}], \"groups\": [1],\n"
+        "\"in\": {\"X\": {\"dtype\": \"bf16\", \"shape\": [2, 2], \"fill\": {\"file\": "
+        "\"x.npy\"}}},\n"
+        "\"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": []}},\n"
+        "\"reference\": {\"kernel\": \"r.comp\"}}";
+    const char *const folder = bht_folder();
+    char x[160];
+    struct bhi_task from;
+    struct bhi_trials trials;
+    struct bhi_complaint complaint;
+    BHT_TRUE(bhi_task_parse("t.json", folder, of_files, &from, &complaint));
+    snprintf(x, sizeof x, "%s/x.npy", folder);
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        put_npy(x, cases[i].dtype, 2, shape);
+        BHT_EQ(bhi_trials_make(&from, NULL, 0, &trials, &complaint), cases[i].taken);
+        if (cases[i].taken) {
+            BHT_EQ(((uint16_t *)trials.list[0].arrays[0].before)[2], 2); /* words of 32 bits */
+            bhi_trials_free(&from, &trials);
+        }
+    }
+    bhi_task_free(&from);
+}
+
 /* A copy, until so many others have been asked for. */
 static const void *input(const struct bhi_trial *trial, uint32_t array) {
     static uint32_t copies[4][400], next;

@@ -4,6 +4,7 @@
 #include "harness.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "formats/dtype.h"
 
@@ -80,6 +81,11 @@ TEST(near_in_each_type) {
     } cases[] = {
         {BH_DTYPE_F16, 0x3c00, 0x3d00, 0x3d01, 0.25, 0}, /* 1, 1.25 */
         {BH_DTYPE_F16, 0xbc00, 0xbd00, 0xbd01, 0, 0.25},
+        {BH_DTYPE_BF16, 0x3f80, 0x3fa0, 0x3fa1, 0.25, 0}, /* 1, 1.25 */
+        {BH_DTYPE_BF16, 0xbf80, 0xbfa0, 0xbfa1, 0, 0.25},
+        {BH_DTYPE_F8_E4M3, 0x38, 0x3a, 0x3b, 0.25, 0},
+        {BH_DTYPE_F8_E4M3, 0xfe, 0xfc, 0xfb, 64, 0}, /* -448, -384 */
+        {BH_DTYPE_F8_E5M2, 0xbc, 0xbd, 0xbe, 0, 0.25},
         {BH_DTYPE_I8, 0xf8, 0xf6, 0xf5, 0, 0.25}, /* -8, -10 */
         {BH_DTYPE_I8, 0x01, 0xff, 0xfe, 2, 0},    /* 1, -1 */
         {BH_DTYPE_U8, 0x01, 0x03, 0xff, 2, 0},
@@ -123,6 +129,10 @@ TEST(steps_of_floats) {
     /* From the smallest denormal number below zero to that above it. */
     BHT_EQ(bhi_ulp_between(BH_DTYPE_F32, 0x80000001, 0x00000001), 2);
     BHT_EQ(bhi_ulp_between(BH_DTYPE_F16, 0x3c00, 0x3bff), 1);
+    BHT_EQ(bhi_ulp_between(BH_DTYPE_BF16, 0x8001, 0x0002), 3);
+    BHT_EQ(bhi_ulp_between(BH_DTYPE_F8_E4M3, 0xfe, 0x7e), 252); /* from -448 to 448 */
+    BHT_TRUE(bhi_ulp_between(BH_DTYPE_F8_E4M3, 0x7e, 0x7f) == UINT64_MAX);
+    BHT_EQ(bhi_ulp_between(BH_DTYPE_F8_E5M2, 0x7b, 0x7c), 1); /* to infinity */
     BHT_EQ(bhi_ulp_between(BH_DTYPE_F64, 0x3ff0000000000000, 0x3fefffffffffffff), 1);
     BHT_TRUE(bhi_ulp_between(BH_DTYPE_F32, 0x7fc00000, 0) == UINT64_MAX);
 }
@@ -181,6 +191,11 @@ TEST(texts) {
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_F16, 0x3555, text), "0.33325");
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_F64, 0x3fb999999999999a, text), "0.10000000000000001");
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_F32, 0xff800000, text), "-inf");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_BF16, 0x3eab, text), "0.334");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_F8_E4M3, 0xfe, text), "-448");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_F8_E4M3, 0x01, text), "0.00195");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_F8_E4M3, 0xff, text), "nan");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_F8_E5M2, 0xfc, text), "-inf");
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_I8, 0x80, text), "-128");
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_U64, UINT64_MAX, text), "18446744073709551615");
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_BOOL, 1, text), "true");
@@ -200,7 +215,7 @@ TEST(each_place_of_an_array_is_looked_at) {
     static uint64_t expected[COUNT], got[COUNT];
     struct bhi_difference out;
     uint64_t index;
-    for (size_t d = 0; d < BHI_DTYPE_COUNT; d++) {
+    for (size_t d = 0; d < BHI_ELEMENT_COUNT; d++) {
         const bh_dtype dtype = bhi_dtypes[d];
         const uint32_t size = bhi_dtype_size(dtype);
         uint8_t *const bytes = (uint8_t *)got;
@@ -219,7 +234,7 @@ TEST(each_place_of_an_array_is_looked_at) {
                 bhi_compare(dtype, COUNT, expected, got, &tolerances[t], &out);
                 BHT_EQ(out.index, places[p]);
                 BHT_EQ(out.wrong, BHT_COUNT(places) - p);
-                const bool is_float = bhi_dtype_number(dtype) == BH_NUMBER_FLOAT;
+                const bool is_float = bhi_dtype_is_float(dtype);
                 BHT_EQ(bhi_find_nan(dtype, COUNT, got, &index), is_float);
                 BHT_TRUE(!is_float || index == places[p]);
             }
@@ -253,4 +268,19 @@ TEST(near_in_each_place) {
     bhi_compare(BH_DTYPE_F32, COUNT, expected, got, &all, &out);
     BHT_EQ(out.wrong, 1);
     BHT_EQ(out.index, 700);
+}
+
+TEST(each_small_float_has_a_text_of_its_own) {
+    static const bh_dtype types[] = {BH_DTYPE_F16, BH_DTYPE_BF16, BH_DTYPE_F8_E4M3,
+                                     BH_DTYPE_F8_E5M2};
+    for (size_t i = 0; i < BHT_COUNT(types); i++) {
+        for (uint64_t bits = 0; bits < UINT64_C(1) << 8 * bhi_dtype_size(types[i]); bits++) {
+            char text[BHI_ELEMENT_TEXT];
+            const double value = strtod(bhi_element_text(types[i], bits, text), NULL);
+            if (bhi_dtype_from_double(types[i], value) != bits &&
+                !(isnan(value) && isnan(bhi_element_value(types[i], bits)))) {
+                BHT_FAIL("%s 0x%llx: %s", bhi_dtype_name(types[i]), (unsigned long long)bits, text);
+            }
+        }
+    }
 }

@@ -209,7 +209,8 @@ TEST(fields_that_are_wrong) {
            "`check_sizes`: it must be an array of objects such as {`n`: 1024}");
     refuse(5, "[5, 6]", "[5, -6]", "`seeds` [1]: it must be a whole number from 0");
     refuse(5, "[5, 6]", "5", "`seeds`: it must be an array of at most 16 numbers");
-    refuse(7, "`f32`", "`f33`", "`in` `X` `dtype`: it must be one of " BHI_DTYPE_NAMES);
+    refuse(7, "`f32`", "`f33`",
+           "`in` `X` `dtype`: it must be one of " BHI_DTYPE_NAMES " " BHI_SMALL_FLOAT_NAMES);
     refuse(7, "[`n`, `m`]", "[`n`, -1]",
            "`in` `X` `shape` [1]: it must be a whole number from 1, or an expression such as `n` "
            "or `n * m`");
@@ -734,10 +735,12 @@ TEST(each_push_constant_is_drawn_for_itself) {
 }
 
 TEST(types_may_have_the_names_that_arrays_give_them) {
-    static const char *const names[] = {"float16", "float32", "float64", "int8",  "uint8",  "int16",
-                                        "uint16",  "int32",   "uint32",  "int64", "uint64", "bool"};
-    static const char *const ours[] = {"f16", "f32", "f64", "i8",  "u8",  "i16",
-                                       "u16", "i32", "u32", "i64", "u64", "bool"};
+    static const char *const names[] = {"float16", "float32", "float64",  "int8",   "uint8",
+                                        "int16",   "uint16",  "int32",    "uint32", "int64",
+                                        "uint64",  "bool",    "bfloat16", "f8e4m3", "float8_e5m2"};
+    static const char *const ours[] = {"f16", "f32",  "f64",  "i8",      "u8",
+                                       "i16", "u16",  "i32",  "u32",     "i64",
+                                       "u64", "bool", "bf16", "f8_e4m3", "f8_e5m2"};
     for (size_t i = 0; i < BHT_COUNT(names); i++) {
         char after[64];
         snprintf(after, sizeof after, "`dtype`: `%s`, `shape`: []", names[i]);
@@ -837,7 +840,7 @@ TEST(no_json) {
  * that of the object around it. */
 TEST(lines_of_odd_texts) {
     refuse(6, "  `in`: {\n", "  `in`: {\n    `a\\`}]b`: {`dtype`: `}{`},\n",
-           "`in` `a`}]b` `dtype`: it must be one of " BHI_DTYPE_NAMES);
+           "`in` `a`}]b` `dtype`: it must be one of " BHI_DTYPE_NAMES " " BHI_SMALL_FLOAT_NAMES);
     refuse(3, "`scale`,\n  `sizes`: [{`n`: 1000", "`a\\`}]{b`,\n  `sizes`: [{`n`: 0",
            "`sizes` [0] `n`: it must be a whole number from 1; 0 may be among `check_sizes`");
     refuse(4, "`m`: 3}, {`m`: 4", "`m`: 3},\n{`m`: 0",
@@ -845,7 +848,7 @@ TEST(lines_of_odd_texts) {
     refuse(5, "[{`n`: 1, `m`: 1}]", "[{`n`: 1, `m`: 1},\n{`n`: 1, `m`: -1},\n{`n`: 0}]",
            "`check_sizes` [1] `m`: it must be a whole number from 0");
     refuse(11, "`X`: {`dtype`: `f32`", "`X`\n:\n{\n`dtype`:\n1",
-           "`in` `X` `dtype`: it must be one of " BHI_DTYPE_NAMES);
+           "`in` `X` `dtype`: it must be one of " BHI_DTYPE_NAMES " " BHI_SMALL_FLOAT_NAMES);
 }
 
 TEST(from_a_file) {
