@@ -25,7 +25,7 @@ static const struct {
     [BH_DTYPE_I64] = {"i64", 8, 'i', "i8", "int64", NULL},
     [BH_DTYPE_U64] = {"u64", 8, 'u', "u8", "uint64", NULL},
     [BH_DTYPE_BOOL] = {"bool", 1, 'b', "b1", NULL, NULL},
-    [BH_DTYPE_BF16] = {"bf16", 2, 'B', NULL, "bfloat16", NULL},
+    [BH_DTYPE_BF16] = {"bf16", 2, 'f', NULL, "bfloat16", NULL},
     [BH_DTYPE_F8_E4M3] = {"f8_e4m3", 1, 'f', NULL, "float8_e4m3fn", "f8e4m3"},
     [BH_DTYPE_F8_E5M2] = {"f8_e5m2", 1, 'f', NULL, "float8_e5m2", "f8e5m2"},
     [BH_DTYPE_F8_E8M0] = {"f8_e8m0", 1, 'f', NULL, NULL, NULL},
@@ -47,7 +47,7 @@ bool bhi_dtype_is_element(bh_dtype dtype) {
 }
 
 bool bhi_dtype_is_float(bh_dtype dtype) {
-    return dtypes[dtype].kind == 'f' || dtypes[dtype].kind == 'B';
+    return dtypes[dtype].kind == 'f';
 }
 
 bool bhi_dtype_is_signed(bh_dtype dtype) {
@@ -125,22 +125,26 @@ bool bhi_dtype_find_npy(char kind, uint64_t bytes, bh_dtype *out_dtype) {
 }
 
 bh_number_kind bhi_dtype_number(bh_dtype dtype) {
-    switch (dtypes[dtype].kind) {
-    case 'f':
-        return BH_NUMBER_FLOAT;
-    case 'i':
-        return BH_NUMBER_INT;
-    case 'u':
-        return BH_NUMBER_UINT;
-    case 'B':
+    switch (dtype) {
+    case BH_DTYPE_BF16:
         return BH_NUMBER_BFLOAT;
-    default:
+    case BH_DTYPE_F8_E4M3:
+        return BH_NUMBER_F8_E4M3;
+    case BH_DTYPE_F8_E5M2:
+        return BH_NUMBER_F8_E5M2;
+    case BH_DTYPE_F8_E8M0:
+        return BH_NUMBER_F8_E8M0;
+    case BH_DTYPE_BOOL:
         return BH_NUMBER_BOOL;
+    default:
+        return bhi_dtype_is_float(dtype)    ? BH_NUMBER_FLOAT
+               : bhi_dtype_is_signed(dtype) ? BH_NUMBER_INT
+                                            : BH_NUMBER_UINT;
     }
 }
 
 bool bhi_dtype_find_number(bh_number_kind kind, uint32_t bits, bh_dtype *out_dtype) {
-    for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
+    for (int i = 0; i < BHI_ELEMENT_COUNT; i++) {
         const bh_dtype dtype = bhi_dtypes[i];
         if (bhi_dtype_number(dtype) == kind && 8 * dtypes[dtype].bytes == bits) {
             *out_dtype = dtype;

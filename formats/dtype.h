@@ -27,7 +27,7 @@ bool bhi_dtype_is_signed(bh_dtype dtype);  /* an integer, i8 to i64 */
 bool bhi_dtype_is_integer(bh_dtype dtype); /* not bool */
 
 const char *bhi_dtype_name(bh_dtype dtype);
-uint32_t bhi_dtype_size(bh_dtype dtype);        /* also of one that is not in |bhi_dtypes| */
+uint32_t bhi_dtype_size(bh_dtype dtype); /* also of one that is not in |bhi_dtypes| */
 /* Such as "f4", without the byte order. .npy has no small floats: their bits are in it, "u2" or
  * "u1". ml_dtypes writes "V2" and "V1", which NumPy itself reads as bytes without arithmetic, and
  * which do not tell the 8-bit floats apart. */

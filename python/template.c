@@ -59,8 +59,7 @@ static void leave_call(struct call *call) {
 static void describe(const struct bhi_py_buffer *buffer, bh_description *out) {
     const struct bhi_py_dtype *type = &bhi_py_dtypes[buffer->dtype];
     *out = (bh_description){.struct_size = sizeof(bh_description)};
-    out->kind =
-        type->dlpack_code <= BH_NUMBER_BOOL ? (bh_number_kind)type->dlpack_code : BH_NUMBER_FLOAT;
+    out->kind = (bh_number_kind)type->dlpack_code;
     out->bits = type->dlpack_bits;
     out->rank = buffer->rank;
     out->offset = buffer->offset;

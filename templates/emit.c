@@ -13,21 +13,45 @@
 /* -- helpers ------------------------------------------------------------------------------------
  */
 
-static const char half_text[] =
-    "/* IEEE 754 binary16, in the low bits, and floats: to nearest even. */\n"
-    "uint half_bits(float v) {\n"
-    "    uint f = floatBitsToUint(v), s = f >> 16 & 0x8000u, m = f & 0x7fffffffu;\n"
-    "    if (m > 0x7f800000u) return s | 0x7e00u;\n"
-    "    if (m >= 0x477ff000u) return s | 0x7c00u;\n"
-    "    if (m < 0x38800000u) return s | uint(roundEven(uintBitsToFloat(m) * 16777216.0));\n"
-    "    return s | m + 0xfffu + (m >> 13 & 1u) - 0x38000000u >> 13;\n"
-    "}\n"
-    "float half_value(uint h) {\n"
-    "    uint s = (h & 0x8000u) << 16, m = h & 0x7fffu;\n"
-    "    if (m >= 0x7c00u) return uintBitsToFloat(s | 0x7f800000u | (m & 0x3ffu) << 13);\n"
-    "    if (m < 0x400u) return uintBitsToFloat(s | floatBitsToUint(float(m) / 16777216.0));\n"
-    "    return uintBitsToFloat(s | (m << 13) + 0x38000000u);\n"
-    "}\n";
+/* To nearest even. */
+void bhi_emit_small_float(struct bhi_pen *pen, bh_dtype dtype) {
+    const char *const name = bhi_dtype_name(dtype);
+    const struct bhi_float f = bhi_float_of(dtype);
+    const uint32_t shift = 23 - f.mantissa, sign = f.exponent + f.mantissa;
+    const uint32_t bias = (128 - (1u << (f.exponent - 1))) << 23;
+    const double denormals = ldexp(1, (1 << (f.exponent - 1)) - 2 + (int)f.mantissa);
+    float overflow = (float)f.overflow;
+    uint32_t limit;
+    overflow = (double)overflow < f.overflow ? nextafterf(overflow, INFINITY) : overflow;
+    memcpy(&limit, &overflow, sizeof limit);
+    bhi_pen_put(pen,
+                "uint %s_bits(float v) {\n"
+                "    uint f = floatBitsToUint(v), s = f >> %u & 0x%xu, m = f & 0x7fffffffu;\n"
+                "    if (m > 0x7f800000u) return s | 0x%xu;\n"
+                "    if (m >= 0x%xu) return s | 0x%xu;\n",
+                name, 31 - sign, 1u << sign, (uint32_t)f.nan, limit, (uint32_t)f.top);
+    if (bias) { /* bfloat16 has the denormal numbers of floats */
+        bhi_pen_put(pen,
+                    "    if (m < 0x%xu) return s | uint(roundEven(uintBitsToFloat(m) * %.1f));\n",
+                    bias + (1u << 23), denormals);
+    }
+    bhi_pen_put(
+        pen,
+        "    return s | m + 0x%xu + (m >> %u & 1u) - 0x%xu >> %u;\n"
+        "}\n"
+        "float %s_value(uint h) {\n"
+        "    uint s = (h & 0x%xu) << %u, m = h & 0x%xu;\n"
+        "    if (m >= 0x%xu) return uintBitsToFloat(s | 0x7f800000u | (m & 0x%xu) << %u);\n",
+        (1u << (shift - 1)) - 1, shift, bias, shift, name, 1u << sign, 31 - sign, (1u << sign) - 1,
+        (uint32_t)f.top, (1u << f.mantissa) - 1, shift);
+    if (bias) {
+        bhi_pen_put(pen,
+                    "    if (m < 0x%xu) return uintBitsToFloat(s | floatBitsToUint(float(m) / "
+                    "%.1f));\n",
+                    1u << f.mantissa, denormals);
+    }
+    bhi_pen_put(pen, "    return uintBitsToFloat(s | (m << %u) + 0x%xu);\n}\n", shift, bias);
+}
 
 /* Rounds to odd, so that rounding the result to a half is rounding |v| once. */
 static const char narrow_text[] =
@@ -96,7 +120,7 @@ void bhi_emit_helpers(struct bhi_pen *pen, uint32_t helpers) {
             pen, "double hide(double v) { return packDouble2x32(unpackDouble2x32(v) ^ zero); }\n");
     }
     if (helpers & BHI_HELPER_HALF) {
-        bhi_pen_put(pen, "%s", half_text);
+        bhi_emit_small_float(pen, BH_DTYPE_F16);
     }
     if (helpers & BHI_HELPER_NARROW) {
         bhi_pen_put(pen, "%s", narrow_text);

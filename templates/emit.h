@@ -13,6 +13,9 @@
 /* Writes the helper functions whose bits are set in |helpers|. */
 void bhi_emit_helpers(struct bhi_pen *pen, uint32_t helpers);
 
+/* Writes the functions TYPE_bits(float) and TYPE_value(uint) of a float of 8 or 16 bits. */
+void bhi_emit_small_float(struct bhi_pen *pen, bh_dtype dtype);
+
 /* Writes the statement of main that the helpers need. */
 void bhi_emit_zero(struct bhi_pen *pen, uint32_t helpers);
 

@@ -45,8 +45,21 @@ static const struct {
     [BH_DTYPE_I64] = {"int64_t", "int64_t", "int64_t", NEED_INT_64, NEED_INT_64},
     [BH_DTYPE_U64] = {"uint64_t", "uint64_t", "uint64_t", NEED_INT_64, NEED_INT_64},
     [BH_DTYPE_BOOL] = {"bool", "uint8_t", "uint8_t", NEED_STORAGE_8, 0},
+    [BH_DTYPE_BF16] = {"float", "uint16_t", "uint16_t", NEED_STORAGE_16, 0},
+    [BH_DTYPE_F8_E4M3] = {"float", "uint8_t", "uint8_t", NEED_STORAGE_8, 0},
+    [BH_DTYPE_F8_E5M2] = {"float", "uint8_t", "uint8_t", NEED_STORAGE_8, 0},
 };
-_Static_assert(sizeof types / sizeof types[0] == BH_DTYPE_BOOL + 1, "one for each");
+_Static_assert(sizeof types / sizeof types[0] == BH_DTYPE_F8_E5M2 + 1, "one for each");
+
+/* Of these an array has the bits, and the values are floats. */
+static bool is_small(bh_dtype dtype) {
+    return bhi_dtype_is_float(dtype) && !bhi_dtype_is_known(dtype);
+}
+
+/* The type of the values of an array. */
+static bh_dtype computed(bh_dtype dtype) {
+    return is_small(dtype) ? BH_DTYPE_F32 : dtype;
+}
 
 const char *bhi_role_name(enum bhi_role role) {
     return role == BHI_ROLE_IN      ? "input"
@@ -203,7 +216,7 @@ static void bind_inputs(const struct bhi_form *form, const struct bhi_variant *v
         values[i] = (struct bhi_value){0};
         if (parameter) {
             const uint32_t index = (uint32_t)(parameter - form->parameters);
-            values[i].dtype = (bh_dtype)variant->dtypes[index];
+            values[i].dtype = computed((bh_dtype)variant->dtypes[index]);
             snprintf(values[i].text, sizeof values[i].text, "p%u", index);
         } else if (constant >= TRUE) {
             values[i].dtype = BH_DTYPE_BOOL;
@@ -252,14 +265,17 @@ static bool infer_expression(const struct bhi_form *form, struct bhi_variant *va
         }
         const bh_dtype given = (bh_dtype)variant->dtypes[i];
         const bh_dtype wanted = form->parameters[i].dtype;
-        const bh_dtype is = results[i].dtype;
-        if ((given != BH_DTYPE_NONE && given != is) || (wanted != BH_DTYPE_NONE && wanted != is)) {
-            good = bhi_refuse(
-                complaint, "output '%s' must be %s, but is %s: write %s(...)",
-                form->parameters[i].name, bhi_dtype_name(given != BH_DTYPE_NONE ? given : wanted),
-                bhi_dtype_name(is), bhi_dtype_name(given != BH_DTYPE_NONE ? given : wanted));
+        const bh_dtype is = results[i].dtype, must = given != BH_DTYPE_NONE ? given : wanted;
+        if (must != BH_DTYPE_NONE && wanted != BH_DTYPE_NONE && must != wanted) {
+            good =
+                bhi_refuse(complaint, "output '%s' is %s, but must be %s", form->parameters[i].name,
+                           bhi_dtype_name(given), bhi_dtype_name(wanted));
+        } else if (must != BH_DTYPE_NONE && computed(must) != is) {
+            good = bhi_refuse(complaint, "output '%s' must be %s, but is %s: write %s(...)",
+                              form->parameters[i].name, bhi_dtype_name(must), bhi_dtype_name(is),
+                              bhi_dtype_name(computed(must)));
         }
-        variant->dtypes[i] = (uint8_t)is;
+        variant->dtypes[i] = (uint8_t)(is_small(must) ? must : is);
     }
     return good;
 }
@@ -317,7 +333,7 @@ static bh_dtype dtype_of(const struct writer *w, uint32_t index) {
 
 /* The type of a value in the body: GLSL's own type, or the type in which expressions compute. */
 static const char *value_type(const struct writer *w, uint32_t index) {
-    return w->form->is_expression ? bhi_register_type(dtype_of(w, index))
+    return w->form->is_expression ? bhi_register_type(computed(dtype_of(w, index)))
                                   : types[dtype_of(w, index)].native;
 }
 
@@ -387,6 +403,11 @@ static void write_interface(const struct writer *w) {
     bhi_pen_put(w->pen,
                 "layout(push_constant, std430) uniform bh_push_block { uint bh_push[%u]; };\n",
                 words);
+    for (int small = BHI_DTYPE_COUNT; small < BHI_ELEMENT_COUNT; small++) {
+        if (memchr(w->variant->dtypes, bhi_dtypes[small], form->count)) {
+            bhi_emit_small_float(w->pen, bhi_dtypes[small]);
+        }
+    }
 }
 
 /* Writes a number that the launch passes as push constants, built from its words. */
@@ -423,8 +444,8 @@ static void put_load(const struct writer *w, uint32_t index) {
              w->variant->singles[index] ? "0" : "i");
     if (dtype == BH_DTYPE_BOOL) {
         bhi_pen_put(w->pen, "uint(%s) != 0u", at);
-    } else if (dtype == BH_DTYPE_F16 && plain) {
-        bhi_pen_put(w->pen, "half_value(uint(%s))", at);
+    } else if (is_small(dtype) || (dtype == BH_DTYPE_F16 && plain)) {
+        bhi_pen_put(w->pen, "%s_value(uint(%s))", bhi_dtype_name(dtype), at);
     } else if (plain) {
         bhi_pen_put(w->pen, "%s(%s)", value_type(w, index), at);
     } else {
@@ -439,8 +460,9 @@ static void put_store(const struct writer *w, uint32_t index, const char *value)
     bhi_pen_put(w->pen, "    %s[i] = ", array_name(w, index, name));
     if (dtype == BH_DTYPE_BOOL) {
         bhi_pen_put(w->pen, "uint8_t(%s ? 1 : 0);\n", value);
-    } else if (dtype == BH_DTYPE_F16 && plain) {
-        bhi_pen_put(w->pen, "uint16_t(half_bits(%s));\n", value);
+    } else if (is_small(dtype) || (dtype == BH_DTYPE_F16 && plain)) {
+        bhi_pen_put(w->pen, "%s(%s_bits(%s));\n", types[dtype].plain_element, bhi_dtype_name(dtype),
+                    value);
     } else if (plain) {
         bhi_pen_put(w->pen, "%s(%s);\n", types[dtype].plain_element, value);
     } else {

@@ -126,7 +126,7 @@ static void assign(struct bhi_emitter *emitter, bh_dtype dtype, bool overflows,
     }
     if (dtype == BH_DTYPE_F16) {
         emitter->helpers |= BHI_HELPER_HALF;
-        bhi_pen_put(pen, "    %s = half_value(half_bits(%s));\n", out_value->text, out_value->text);
+        bhi_pen_put(pen, "    %s = f16_value(f16_bits(%s));\n", out_value->text, out_value->text);
     } else if (bhi_dtype_is_signed(dtype)) {
         bhi_pen_put(pen, "    %s = bitfieldExtract(%s, 0, %u);\n", out_value->text, out_value->text,
                     bits);

@@ -40,12 +40,15 @@ typedef enum bh_dtype {
 
 /* Kinds of numbers, with the values of DLPack's DLDataTypeCode. */
 typedef enum bh_number_kind {
-    BH_NUMBER_INT = 0,     /* 8, 16, 32 or 64 bits */
-    BH_NUMBER_UINT = 1,    /* 8, 16, 32 or 64 bits */
-    BH_NUMBER_FLOAT = 2,   /* 8, 16, 32 or 64 bits */
-    BH_NUMBER_BFLOAT = 4,  /* 16 bits */
-    BH_NUMBER_COMPLEX = 5, /* 64 or 128 bits: two floats */
-    BH_NUMBER_BOOL = 6,    /* 8 bits */
+    BH_NUMBER_INT = 0,      /* 8, 16, 32 or 64 bits */
+    BH_NUMBER_UINT = 1,     /* 8, 16, 32 or 64 bits */
+    BH_NUMBER_FLOAT = 2,    /* 8, 16, 32 or 64 bits */
+    BH_NUMBER_BFLOAT = 4,   /* 16 bits */
+    BH_NUMBER_COMPLEX = 5,  /* 64 or 128 bits: two floats */
+    BH_NUMBER_BOOL = 6,     /* 8 bits */
+    BH_NUMBER_F8_E4M3 = 10, /* 8 bits; these three as in DLPack 1.1 */
+    BH_NUMBER_F8_E5M2 = 12,
+    BH_NUMBER_F8_E8M0 = 14,
 } bh_number_kind;
 
 /* An array in a buffer: DLPack's DLTensor without its pointers. */
@@ -69,8 +72,8 @@ BH_API BH_MUST_USE bh_status bh_buffer_set_description(bh_buffer *buffer,
                                                        const bh_description *description,
                                                        bh_detail *detail);
 /* Returns the buffer's description, with its strides filled in. A loaded buffer without one is
- * described as the array that bh_buffer_array returns (both F8 types as FLOAT of 8 bits). Any other
- * buffer is an array of bytes: UINT, 8 bits, rank 1. Set out_description->struct_size first. */
+ * described as the array that bh_buffer_array returns. Any other buffer is an array of bytes: UINT,
+ * 8 bits, rank 1. Set out_description->struct_size first. */
 BH_API BH_MUST_USE bh_status bh_buffer_description(bh_buffer *buffer,
                                                    bh_description *out_description,
                                                    bh_detail *detail);

@@ -24,6 +24,9 @@ static bool known_type(bh_number_kind kind, uint32_t bits) {
     case BH_NUMBER_COMPLEX:
         return bits == 64 || bits == 128;
     case BH_NUMBER_BOOL:
+    case BH_NUMBER_F8_E4M3:
+    case BH_NUMBER_F8_E5M2:
+    case BH_NUMBER_F8_E8M0:
         return bits == 8;
     }
     return false;

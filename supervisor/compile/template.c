@@ -62,7 +62,7 @@ static bh_status take_parameter(const bh_parameter *given, uint32_t index,
     }
     *out = (struct bhi_parameter){.role = (enum bhi_role)given->role, .dtype = BH_DTYPE_NONE};
     strcpy(out->name, given->name);
-    if (given->type && !bhi_dtype_find(given->type, strlen(given->type), &out->dtype)) {
+    if (given->type && !bhi_dtype_find_element(given->type, strlen(given->type), &out->dtype)) {
         out->dtype = BH_DTYPE_NONE;
         strcpy(out->variable, given->type);
     }

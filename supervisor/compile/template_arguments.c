@@ -118,6 +118,7 @@ static bh_status look_at(const struct bhi_parameter *parameter, const bh_argumen
         return REFUSE(detail, call, parameter->name, "'%s': templates take no %s of %u bits%s",
                       parameter->name,
                       d.kind == BH_NUMBER_BFLOAT    ? "bfloat"
+                      : d.kind == BH_NUMBER_F8_E8M0 ? "f8_e8m0"
                       : d.kind == BH_NUMBER_COMPLEX ? "complex"
                                                     : "numbers",
                       d.bits, d.lanes > 1 ? " and several lanes" : "");

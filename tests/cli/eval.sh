@@ -249,11 +249,18 @@ refuses "no ':f32[4]' here: eval infers" eval 'z = x' --in x=x.npy --out 'z=z.np
 refuses "writes the same file" eval 'z = x; w = x' "${in[@]}" --out w=./z.npy
 refuses "EXPRESSION is missing" eval --in x=x.npy
 refuses_json INVALID_ARGUMENT "--print and --json" eval 'z = x' "${in[@]}" --print
-head='{"w":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]}}'
-head=$(printf '%-64s' "$head")
-{ printf '\x40\0\0\0\0\0\0\0%s' "$head"; head -c 12 /dev/zero; } > m.safetensors
-refuses "'w': templates take no bfloat of 16 bits" eval 'z = w' --in w=m.safetensors:w --out z=z.npy
-{ printf '\x40\0\0\0\0\0\0\0%-64s' '{"w":{"dtype":"F8_E4M3","shape":[6],"data_offsets":[0,6]}}'; head -c 6 /dev/zero; } > m.safetensors
-refuses "'w': templates take no 8-bit floats" eval 'z = w' --in w=m.safetensors:w --out z=z.npy
+
+# small KIND BYTES COUNT: a tensor of 1, 1.5, 2 and 2.5 in so many bytes.
+small() {
+    case_name="a tensor of $1 is computed in f32"
+    printf '\x50\0\0\0\0\0\0\0%-80s'"$2" "{\"w\":{\"dtype\":\"$1\",\"shape\":[4],\"data_offsets\":[0,$3]}}" > m.safetensors
+    cli eval 'z = w + 1' --in w=m.safetensors:w --out z=z.npy
+    gives z.npy 'f32[4]' 2 0.5
+}
+small BF16 '\x80\x3f\xc0\x3f\x00\x40\x20\x40' 8
+small F8_E4M3 '\x38\x3c\x40\x42' 4
+small F8_E5M2 '\x3c\x3e\x40\x41' 4
+printf '\x50\0\0\0\0\0\0\0%-80s1234' '{"w":{"dtype":"F8_E8M0","shape":[4],"data_offsets":[0,4]}}' > m.safetensors
+refuses "'w': templates take no f8_e8m0 of 8 bits" eval 'z = w' --in w=m.safetensors:w --out z=z.npy
 
 finish

@@ -139,6 +139,57 @@ task sized.json '.reference = {eval: "Z = a*X + Y*f32(n)"}'
 cli judge sized.json sized.comp
 expect_status 0
 
+# Computed in f32 and rounded once.
+case_name="small floats"
+cat > bf16.comp << 'EOF'
+#version 450
+#extension GL_EXT_shader_16bit_storage : require
+layout(local_size_x = 64) in;
+layout(set = 0, binding = 0) readonly buffer X { uint16_t x[]; };
+layout(set = 0, binding = 2) buffer Z { uint16_t z[]; };
+layout(push_constant) uniform Push { float a; uint n; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i >= n) return;
+    uint f = floatBitsToUint(a * uintBitsToFloat(uint(x[i]) << 16));
+    z[i] = uint16_t(f + 0x7fffu + (f >> 16 & 1u) >> 16);
+}
+EOF
+sed 's/f + 0x7fffu + (f >> 16 & 1u) >> 16/f >> 16/' bf16.comp > cut.comp
+task bf16.json 'del(.in.Y) | .sizes = [{n: 1000}] | del(.check_sizes) | .in.X.dtype = "bfloat16" | .out.Z = {dtype: "bf16", shape: ["n"], ulp: 0}
+    | .reference = {eval: "Z = a*X"}'
+cli judge bf16.json bf16.comp cut.comp --dump small --json
+says bf16.comp CORRECT '.errors[0].ulp == "0"'
+says cut.comp WRONG '.message | test("^Z\\[[0-9]+\\] is -?[0-9.e-]+, expected -?[0-9.e-]+, 1 ULP; ")'
+if head -c 80 small/cut.comp/actual/Z.npy | grep -aqF "'<u2'"; then passed=$((passed + 1)); else fail "no bits of bf16"; fi
+# What was dumped is an input again.
+jq '.in.X.fill = {file: "small/cut.comp/inputs/X.npy"}' bf16.json > again.json
+cli judge again.json bf16.comp cut.comp --json
+says bf16.comp CORRECT
+says cut.comp WRONG
+# Four at once.
+cat > packed.comp << 'EOF'
+#version 450
+layout(local_size_x = 64) in;
+layout(set = 0, binding = 0) readonly buffer X { uint x[]; };
+layout(set = 0, binding = 2) buffer Z { uint z[]; };
+layout(push_constant) uniform Push { uint n; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i < n / 4) z[i] = x[i] ^ 0x80808080u;
+}
+EOF
+for type in f8e4m3 float8_e5m2; do
+    task f8.json 'del(.in.Y) | .sizes = [{n: 1000}, {n: 64}] | del(.check_sizes) | .push = {n: "n"} | .in.X.dtype = "'$type'"
+        | .in.X.fill = "bits" | .out.Z = {dtype: "'$type'", shape: ["n"], nan: "equal"} | .reference = {eval: "Z = -X"}'
+    cli judge f8.json packed.comp --json
+    says packed.comp CORRECT
+done
+task f8.json 'del(.in.Y) | .push = {n: "n"} | .in.X.dtype = "f8_e8m0"'
+refuses '"in" "X" "dtype": it must be one of f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 u64 bool bf16 f8_e4m3 f8_e5m2' judge f8.json packed.comp
+task f8.json '.in.Y.dtype = "bf16" | .out.Z.dtype = "bf16" | .reference = {eval: "Z = f64(X) + Y"}'
+refuses "output 'Z' must be bf16, but is f64: write f32(...)" judge f8.json packed.comp
+
 case_name="no parameters"
 task one.json '.sizes = [{}] | del(.check_sizes) | .in.X.shape = [64] | .in.Y.shape = [64] | .out.Z.shape = [64]
     | .push.n = 64 | .groups = [1]'

@@ -409,6 +409,76 @@ TEST(zeros_known_at_compile_time) {
     }
 }
 
+/* Their bits become the numbers that they are; numbers are rounded to them as the host does it: those
+ * halfway to the next one, and beside it. */
+TEST(small_floats) {
+    enum { ALL = 1 << 16 };
+    static const bh_dtype dtypes[] = {BH_DTYPE_BF16, BH_DTYPE_F8_E4M3, BH_DTYPE_F8_E5M2};
+    for (size_t k = 0; k < BHT_COUNT(dtypes); k++) {
+        const bh_dtype dtype = dtypes[k];
+        const uint32_t size = bhi_dtype_size(dtype);
+        const uint64_t mask = (UINT64_C(1) << 8 * size) - 1;
+        const bh_parameter parameters[] = {{"x", BH_PARAMETER_IN, NULL},
+                                           {"y", BH_PARAMETER_IN, "float32"},
+                                           {"a", BH_PARAMETER_OUT, NULL},
+                                           {"b", BH_PARAMETER_OUT, bhi_dtype_name(dtype)}};
+        const bh_template_options options = {.struct_size = sizeof options,
+                                             .expression = "a = x; b = y",
+                                             .parameters = parameters,
+                                             .parameter_count = 4};
+        bh_description d[4];
+        bh_argument arguments[4];
+        uint8_t *bytes[4];
+        bh_template *made = NULL;
+        bh_event *event = NULL;
+        for (int i = 0; i < 4; i++) {
+            const bh_dtype of = i % 3 ? BH_DTYPE_F32 : dtype;
+            d[i] = (bh_description){.struct_size = sizeof d[i],
+                                    .kind = bhi_dtype_number(of),
+                                    .bits = 8 * bhi_dtype_size(of),
+                                    .rank = 1,
+                                    .shape = {ALL}};
+            bh_buffer *buffer = fx_buffer(context, ALL * bhi_dtype_size(of));
+            bytes[i] = (uint8_t *)fx_pointer(buffer);
+            arguments[i] =
+                (bh_argument){.name = parameters[i].name, .buffer = buffer, .description = &d[i]};
+        }
+        float *const y = (float *)bytes[1];
+        for (uint64_t i = 0; i < ALL; i++) {
+            const uint64_t bits = i & mask;
+            memcpy(bytes[0] + i * size, &bits, size);
+            const double one = bhi_dtype_to_double(dtype, bits);
+            const double next = bhi_dtype_to_double(dtype, (bits + 1) & mask);
+            const double last = bhi_dtype_to_double(dtype, (bits - 1) & mask);
+            const double middle = isfinite(next) ? (one + next) / 2 : one + (one - last) / 2;
+            const uint64_t beside = (i + i / (mask + 1)) % 3;
+            y[i] = beside ? nextafterf((float)middle, beside == 1 ? -INFINITY : INFINITY)
+                          : (float)middle;
+        }
+        must(bh_template_create(context, &options, &made, &why));
+        must(bh_template_launch(stream, made, arguments, 4, NULL, &event, &why));
+        fx_expect(event, BH_OK);
+        for (uint64_t i = 0; i < ALL; i++) {
+            const double a = (double)((float *)bytes[2])[i];
+            const double wanted = bhi_dtype_to_double(dtype, i & mask);
+            uint64_t b = 0;
+            memcpy(&b, bytes[3] + i * size, size);
+            if (isnan(wanted) ? !isnan(a) : a != wanted || signbit(a) != signbit(wanted)) {
+                BHT_FAIL("%s 0x%llx is %a", parameters[3].type, (unsigned long long)(i & mask), a);
+            }
+            if (isnan(y[i]) ? !isnan(bhi_dtype_to_double(dtype, b))
+                            : b != bhi_dtype_from_double(dtype, (double)y[i])) {
+                BHT_FAIL("%s of %a is 0x%llx", parameters[3].type, (double)y[i],
+                         (unsigned long long)b);
+            }
+        }
+        for (int i = 0; i < 4; i++) {
+            bh_buffer_release(arguments[i].buffer);
+        }
+        bh_template_release(made);
+    }
+}
+
 /* A device that adds where a kernel multiplies. tests/system/grid.c has the other ones. */
 TEST(the_doctor_finds_wrong_numbers) {
     static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};

@@ -527,9 +527,9 @@ TEST(every_dtype) {
         {"U64", BH_DTYPE_U64, BH_NUMBER_UINT, 8},
         {"BF16", BH_DTYPE_BF16, BH_NUMBER_BFLOAT, 2},
         {"BOOL", BH_DTYPE_BOOL, BH_NUMBER_BOOL, 1},
-        {"F8_E4M3", BH_DTYPE_F8_E4M3, BH_NUMBER_FLOAT, 1},
-        {"F8_E5M2", BH_DTYPE_F8_E5M2, BH_NUMBER_FLOAT, 1},
-        {"F8_E8M0", BH_DTYPE_F8_E8M0, BH_NUMBER_FLOAT, 1},
+        {"F8_E4M3", BH_DTYPE_F8_E4M3, BH_NUMBER_F8_E4M3, 1},
+        {"F8_E5M2", BH_DTYPE_F8_E5M2, BH_NUMBER_F8_E5M2, 1},
+        {"F8_E8M0", BH_DTYPE_F8_E8M0, BH_NUMBER_F8_E8M0, 1},
     };
     for (size_t i = 0; i < BHT_COUNT(dtypes); i++) {
         char header[256];
