@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import struct
 from typing import TYPE_CHECKING, Any
 
 from . import _native, cuda
 from ._status import Status
-from .dtypes import BY_CODE, DType
+from .dtypes import BY_CODE, DType, for_numpy
 from .errors import Closed, Error, InvalidArgument, InvalidType, ViewError, rename
 from .scope import Scoped
 
@@ -113,13 +112,7 @@ class Buffer(_native.Buffer, Scoped):
                 f"numpy: NumPy has no arrays of {self.ndim} dimensions; view(shape=...) has fewer"
             ) from None
         if self.dtype.typestr.startswith("|V"):
-            # The package ml_dtypes has these types; without it they are raw bytes.
-            try:
-                ml_dtypes = importlib.import_module("ml_dtypes")
-            except ImportError:
-                array = array.view(self.dtype.typestr)
-            else:
-                array = array.view(getattr(ml_dtypes, self.dtype))
+            array = array.view(for_numpy(self.dtype))
         return array.copy() if copy else array
 
     def cuda(self, writable: bool = False, timeout: float | str | None = None) -> CudaView:

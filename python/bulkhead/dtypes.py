@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from . import _native
@@ -74,6 +75,8 @@ for _name in ("|V1", "V1", "|V2", "V2", *_AMBIGUOUS):
 _WITHOUT_FORMAT = {str(dtype) for dtype in BY_CODE if "V" in dtype.typestr}
 _BY_NAME["float"] = _BY_NAME["float64"]
 _BY_NAME["int"] = _BY_NAME["int64"]
+_BY_NAME["f8e4m3"] = _BY_NAME["f8_e4m3"]
+_BY_NAME["f8e5m2"] = _BY_NAME["f8_e5m2"]
 
 
 def _find(value: object) -> DType:
@@ -102,3 +105,15 @@ def of_array(array: object) -> DType | None:
     if getattr(dtype, "kind", "") == "V" and name in _WITHOUT_FORMAT:
         return _BY_NAME[name]
     return None
+
+
+def for_numpy(dtype: DType) -> Any:
+    """The type of NumPy arrays of it. bfloat16 and 8-bit floats are those of the package ml_dtypes;
+    without it their bits are integers.
+    """
+    if str(dtype) not in _WITHOUT_FORMAT:
+        return str(dtype)
+    try:
+        return getattr(importlib.import_module("ml_dtypes"), dtype)
+    except (ImportError, AttributeError):
+        return f"uint{8 * dtype.itemsize}"

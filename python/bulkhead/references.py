@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Union
 
-from .dtypes import BY_CODE
+from .dtypes import BY_CODE, for_numpy
 from .errors import InvalidArgument, InvalidType
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ class Case:
 
         self.text = text
         self.inputs: dict[str, np.ndarray[Any, Any]] = {}
-        self.outputs: dict[str, tuple[str, tuple[int, ...]]] = {}
+        self.outputs: dict[str, tuple[Any, tuple[int, ...]]] = {}
         self.after: dict[str, np.ndarray[Any, Any]] = {}
         self.expected: dict[str, np.ndarray[Any, Any]] = {}
         for name, code, shape, before, computed, after, expected in arrays:
-            dtype = str(BY_CODE[code])
+            dtype = for_numpy(BY_CODE[code])
             for content, into in (
                 (before, self.inputs),
                 (after, self.after),
@@ -108,8 +108,8 @@ def _to_bytes(name: str, array: Any, case: Case) -> bytes:
     made = np.asarray(array)
     if made.dtype != dtype:
         raise InvalidType(
-            f"judge: the reference: output {name!r} is {made.dtype}, and the task wants {dtype}: "
-            f"return array.astype({dtype!r}) ({case.text})"
+            f"judge: the reference: output {name!r} is {made.dtype}, and the task wants "
+            f"{np.dtype(dtype)}: return array.astype({str(np.dtype(dtype))!r}) ({case.text})"
         )
     if made.shape != shape:
         raise InvalidArgument(

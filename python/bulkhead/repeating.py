@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from .dtypes import BY_CODE
+from .dtypes import BY_CODE, for_numpy
 from .errors import InvalidArgument, KernelError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _to_arrays(part: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
     import numpy as np
 
     return {
-        name: np.frombuffer(elements, str(BY_CODE[dtype])).reshape(shape)
+        name: np.frombuffer(elements, for_numpy(BY_CODE[dtype])).reshape(shape)
         for name, dtype, shape, elements in part
     }
 

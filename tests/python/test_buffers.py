@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import sys
+import types
 import weakref
 
 import bulkhead as bh
@@ -346,7 +347,7 @@ def test_array_interface(ctx, stream):
     assert x.views == 0
 
 
-def test_bfloat16_is_raw(ctx):
+def test_bfloat16_has_its_bits(ctx, monkeypatch):
     class Fake:  # as arrays of the package ml_dtypes look
         def __init__(self, bits):
             self._bits, self.shape = bits, bits.shape
@@ -361,7 +362,13 @@ def test_bfloat16_is_raw(ctx):
     x = ctx.asarray(Fake(bits))
     assert x.dtype == "bfloat16" and x.itemsize == 2 and x.shape == (2,)
     assert x.tobytes() == bits.tobytes()
-    assert x.numpy().dtype == "V2" and x.numpy().view("u2").tolist() == bits.tolist()
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # it is not there
+    assert x.numpy().dtype == "uint16" and x.numpy().tolist() == bits.tolist()
+    assert ctx.empty(1, "f8_e4m3").numpy().dtype == "uint8"
+    monkeypatch.setitem(sys.modules, "ml_dtypes", types.SimpleNamespace(bfloat16=np.dtype("f2")))
+    assert x.numpy().dtype == "float16" and x.numpy().view("u2").tolist() == bits.tolist()
+    assert ctx.empty(1, "f8e4m3").numpy().dtype == "uint8"  # an older one may lack a type
+    assert ctx.empty(1, "bf16").dtype == x.dtype and ctx.empty(1, "f8e5m2").dtype == "float8_e5m2"
     assert x.__array_interface__["typestr"] == "|V2"
     with pytest.raises(bh.InvalidType):
         x.tolist()

@@ -177,6 +177,13 @@ def test_one_memory_as_several_types(ctx, stream):
         stream.eval("o = a > 1", a=b, out={"o": part})
 
 
+def test_small_floats_are_computed_as_float32(ctx, stream):
+    small = {"bf16": np.uint16([0x3F80, 0xC040]), "f8e4m3": np.uint8([0x38, 0xC4]), "f8e5m2": np.uint8([0x3C, 0xC2])}
+    for name, bits in small.items():
+        z = stream.eval("x + 1", x=ctx.asarray(bits).view(name))
+        assert z.dtype == "float32" and z.tolist() == [2, -2]
+
+
 def test_a_handler_may_evaluate_too(ctx, stream, monkeypatch):
     """What runs in the middle of an evaluation, a handler or a finalizer, can evaluate, too."""
     x = ctx.asarray(np.float32([1, 2]))

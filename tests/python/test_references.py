@@ -2,8 +2,10 @@
 
 import os
 import signal
+import sys
 import threading
 import time
+import types
 
 import bulkhead as bh
 import numpy as np
@@ -63,6 +65,51 @@ def computed(function):
         ("Y", f32, (64,), None, True, None, None),
     ]
     return references.of(function)(arrays, [("n", "64")], [], "n=64, seed 1")
+
+
+def small(function, name):
+    code = bh.DType(name).code
+    bits = np.arange(4, dtype=f"u{bh.DType(name).itemsize}").tobytes()
+    arrays = [("X", code, (4,), bits, False, None, None), ("Y", code, (4,), None, True, None, None)]
+    return references.of(function)(arrays, [], [], "the only size, seed 1")
+
+
+def test_small_floats_are_those_of_ml_dtypes_or_their_bits(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # it is not there
+    assert small(lambda X: X + np.uint16(1), "bf16") == [np.arange(1, 5, dtype="u2").tobytes()]
+    assert small(lambda X: X + np.uint8(1), "f8_e4m3") == [bytes([1, 2, 3, 4])]
+    with pytest.raises(bh.InvalidType, match="is float32, and the task wants uint16"):
+        small(lambda X: X.astype("f4"), "bf16")
+    monkeypatch.setitem(sys.modules, "ml_dtypes", types.SimpleNamespace(bfloat16=np.dtype("f2")))
+    assert small(lambda X: 2 * X, "bf16") == [np.uint16([0, 2, 4, 6]).tobytes()]
+    with pytest.raises(bh.InvalidType, match=r"wants float16: return array.astype\('float16'\)"):
+        small(lambda X: X.view("u2"), "bf16")
+
+
+def test_what_a_task_of_small_floats_wrote():
+    small_task = task(
+        **{"in": {"X": {"dtype": "bf16", "shape": [64], "fill": "bits"}}},
+        inout={},
+        out={"Y": {"dtype": "bf16", "shape": [64], "nan": "any"}},
+        sizes=[{}],
+        push={},
+        groups=[1],
+    )
+    kernel = """#version 450
+    #extension GL_EXT_shader_16bit_storage : require
+    layout(local_size_x = 64) in;
+    layout(set = 0, binding = 0) readonly buffer X { uint16_t x[]; };
+    layout(set = 0, binding = 1) buffer Y { uint16_t y[]; };
+    void main() { uint i = gl_LocalInvocationID.x;
+        if (i < 64) y[i] = uint16_t(uint(x[i]) ^ 0x8000u); }"""
+    report = bh.judge(small_task, [kernel, kernel.replace("0x8000u", "1u")], reference=negated)
+    assert [judgement.verdict for judgement in report] == ["CORRECT", "WRONG"]
+    x, y = report[1].inputs()["X"], report[1].actual()["Y"]
+    assert x.itemsize == 2 and (x.view("u2") ^ 1 == y.view("u2")).all()
+
+
+def negated(X):
+    return (X.view("u2") ^ np.uint16(0x8000)).view(X.dtype)
 
 
 def test_a_function_says_what_is_right():
