@@ -17,7 +17,9 @@ static const struct {
                          ": unzip a .npz; safetensors.torch.save_file writes PyTorch's tensors"},
     [BHI_FOREIGN_GZIP] = {"\x1f\x8b", "compressed with gzip", ": gunzip it"},
     [BHI_FOREIGN_HDF5] = {"\x89HDF", "an HDF5 file", ": save its arrays with numpy.save"},
-    [BHI_FOREIGN_GGUF] = {"GGUF", "a GGUF file", ": convert it to .safetensors"},
+    [BHI_FOREIGN_GGUF] = {"GGUF", "a GGUF file",
+                          ": its Python package gguf has the arrays (GGUFReader, dequantize) for "
+                          "numpy.save"},
     [BHI_FOREIGN_PICKLE] = {NULL, "a Python pickle",
                             ": load it in Python, and save its arrays with numpy.save"},
     [BHI_FOREIGN_NPY] = {"\x93NUMPY", "a .npy array", ""},

@@ -252,10 +252,7 @@ bool bhi_npy_parse_header(const char *text, size_t length, struct bhi_array *out
             return bhi_refuse(complaint, "malformed header: '%s' is missing", keys[k]);
         }
     }
-    if (fortran && !has_one_order(out_array)) {
-        return bhi_refuse(complaint, "Fortran order is not supported; save it in C order "
-                                     "(numpy.ascontiguousarray)");
-    }
+    out_array->fortran = fortran && !has_one_order(out_array);
     return bhi_array_measure(out_array, complaint);
 }
 

@@ -24,8 +24,7 @@ enum {
 bool bhi_npy_parse_preamble(const uint8_t *bytes, size_t size, size_t *out_start,
                             size_t *out_length, struct bhi_complaint *complaint);
 
-/* Parses the header's text. Refuses what Bulkhead does not read: Fortran order of two or more
- * dimensions longer than 1; big-endian, raw, structured, object and other dtypes; a shape that
+/* Parses the header's text. Refuses what Bulkhead does not read: big-endian, raw, structured, object and other dtypes; a shape that
  * overflows. */
 bool bhi_npy_parse_header(const char *text, size_t length, struct bhi_array *out_array,
                           struct bhi_complaint *complaint);

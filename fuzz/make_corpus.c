@@ -325,7 +325,7 @@ static void npy_seeds(void) {
     write_npy("one", 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  \n");
     write_npy("two", 2, "{'descr': '<i8', 'fortran_order': False, 'shape': (), }\n");
     write_npy("three", 3, "{'shape':(7,),'fortran_order':False,'descr':'|u1'}\n");
-    write_npy("fortran", 1, "{'descr': '<f8', 'fortran_order': True, 'shape': (4, 1), }\n");
+    write_npy("fortran", 1, "{'descr': '<f8', 'fortran_order': True, 'shape': (4, 3, 2), }\n");
     write_npy("empty", 1, "{'descr': '<f2', 'fortran_order': False, 'shape': (0, 9), }\n");
     write_npy("huge", 1,
               "{'descr': '<u8', 'fortran_order': False, "

@@ -15,6 +15,7 @@ struct bhi_file_answer {
     uint32_t dimensions;
     uint64_t shape[BHI_FILE_DIMENSIONS];
     uint64_t offset, bytes; /* of the data in the file */
+    uint64_t fortran;       /* 1: the data is in Fortran order, the shape is not */
     char text[BHI_FILE_TEXT];
 };
 

@@ -173,8 +173,9 @@ bool bhi_npy_file_spool(struct bhi_npy_file *file, uint64_t trusted,
     return refuse_trailing(file, complaint);
 }
 
-bool bhi_npy_file_read(struct bhi_npy_file *file, void *destination,
-                       struct bhi_complaint *complaint) {
+/* The bytes as they are in the file. */
+static bool read_data(struct bhi_npy_file *file, void *destination,
+                      struct bhi_complaint *complaint) {
     uint64_t got;
     if (file->spool) {
         memcpy(destination, file->spool, file->array.bytes);
@@ -189,6 +190,22 @@ bool bhi_npy_file_read(struct bhi_npy_file *file, void *destination,
         return short_data(file, got, complaint);
     }
     return refuse_trailing(file, complaint);
+}
+
+bool bhi_npy_file_read(struct bhi_npy_file *file, void *destination,
+                       struct bhi_complaint *complaint) {
+    const struct bhi_array *array = &file->array;
+    if (!array->fortran) {
+        return read_data(file, destination, complaint);
+    }
+    void *const bytes = malloc(array->bytes);
+    const bool good = bytes ? read_data(file, bytes, complaint) : bhi_refuse_memory(complaint);
+    if (good) {
+        bhi_array_transpose(bhi_dtype_size(array->dtype), array->dimensions, array->shape, bytes,
+                            destination);
+    }
+    free(bytes);
+    return good;
 }
 
 void bhi_npy_file_close(struct bhi_npy_file *file) {

@@ -33,7 +33,7 @@ bool bhi_npy_file_open(const char *path, struct bhi_npy_file *out_file,
  * as data arrives. Otherwise, and for a regular file, does nothing. */
 bool bhi_npy_file_spool(struct bhi_npy_file *file, uint64_t trusted,
                         struct bhi_complaint *complaint);
-/* Reads file->array.bytes bytes to |destination|. Refuses fewer or more bytes. May be called once.
+/* Reads file->array.bytes bytes to |destination|, in C order. Refuses fewer or more bytes. May be called once.
  */
 bool bhi_npy_file_read(struct bhi_npy_file *file, void *destination,
                        struct bhi_complaint *complaint);

@@ -82,6 +82,7 @@ bulkhead_room(worker/compiler
 # Files into buffers.
 bulkhead_room(worker/loader
     SOURCES
+    fortran.c
     header.c
     loader.c
     reads.c

@@ -15,7 +15,8 @@ extern "C" {
 /* What to read of a file. */
 typedef enum bh_file_format {
     BH_FILE_RAW = 1,         /* the buffer's size, or to the end of the file, from |offset| on */
-    BH_FILE_NPY = 2,         /* all of a .npy: format 1.0 to 3.0, C order, little endian */
+    BH_FILE_NPY = 2,         /* all of a .npy: format 1.0 to 3.0, little endian; in C order, also if
+                                the file is in Fortran order */
     BH_FILE_SAFETENSORS = 3, /* the tensor named |tensor| of a .safetensors */
 } bh_file_format;
 
@@ -31,11 +32,11 @@ typedef enum bh_file_format {
  * has ended, nothing more is written into the buffer.
  *
  * A load into device memory is done in pieces of 16 MiB; more than 16 GiB are loaded in 1024 larger
- * pieces. A loader reads a piece into host memory while the worker of |stream| copies the previous
- * piece. So the load also waits for its turn on the stream, and at most two pieces are in host
- * memory. The load's event belongs to the last piece, a submission of the stream: bh_stream_cancel
- * cancels it, and a strict stream that has failed poisons it. A cancel poisons the content, but the
- * other queued pieces still run.
+ * pieces; an array in Fortran order is one piece. A loader reads a piece into host memory while the
+ * worker of |stream| copies the previous piece. So the load also waits for its turn on the stream,
+ * and at most two pieces are in host memory. The load's event belongs to the last piece, a
+ * submission of the stream: bh_stream_cancel cancels it, and a strict stream that has failed
+ * poisons it. A cancel poisons the content, but the other queued pieces still run.
  *
  * The file must be a regular one, and not in /proc, /sys or the like. Until the load has ended, the
  * file must not change and must stay at its path: if it is written, truncated, replaced or removed,

@@ -115,6 +115,7 @@ static bh_status start_load(struct bhi_file *file, struct bh_buffer *buffer,
         .buffer = buffer->id,
         .offset = what->offset,
         .bytes = what->bytes,
+        .fortran = !!what->fortran,
     };
     bh_status status =
         buffer->device && what->bytes

@@ -67,7 +67,9 @@ bh_status bhi_load_pieces(struct bhi_file *file, struct bh_buffer *buffer,
                           const char *call, struct bhi_load *load, bh_detail *detail) {
     struct work work = {
         .file = file, .buffer = buffer, .whole = command, .deadline_ns = deadline_ns, .call = call};
-    const uint64_t share = (command->bytes - 1) / MOST_PIECES + 1;
+    /* Nothing in a piece of Fortran order is a piece of C order. */
+    const uint64_t share =
+        command->fortran ? command->bytes : (command->bytes - 1) / MOST_PIECES + 1;
     load->piece_bytes = share < BHI_PIECE_BYTES ? BHI_PIECE_BYTES : share;
     const uint32_t count = (uint32_t)((command->bytes - 1) / load->piece_bytes + 1);
     bh_status status = BH_OK;

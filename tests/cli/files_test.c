@@ -80,6 +80,29 @@ TEST(test_read) {
     bhi_npy_file_close(&input);
 }
 
+TEST(an_array_in_fortran_order_is_read_in_c_order) {
+    static const char header[] =
+        "\x93NUMPY\x01\x00\x40\x00"
+        "{'descr': '<u2', 'fortran_order': True, 'shape': (2, 3, 2)}    \n";
+    uint16_t data[12], got[12];
+    for (uint16_t i = 0; i < 12; i++) {
+        data[i] = (uint16_t)(i % 2 * 100 + i / 2 % 3 * 10 + i / 6); /* its indices */
+    }
+    FILE *file = fopen("fortran.npy", "wb");
+    BHT_NE(file, NULL);
+    BHT_EQ(fwrite(header, 1, sizeof header - 1, file), sizeof header - 1);
+    BHT_EQ(fwrite(data, 2, 12, file), 12);
+    BHT_EQ(fclose(file), 0);
+    if (!bhi_npy_file_open("fortran.npy", &input, &complaint)) {
+        BHT_FAIL("%s", complaint.text);
+    }
+    BHT_TRUE(bhi_npy_file_read(&input, got, &complaint));
+    for (uint16_t i = 0; i < 12; i++) {
+        BHT_EQ(got[i], i / 6 * 100 + i / 2 % 3 * 10 + i % 2);
+    }
+    bhi_npy_file_close(&input);
+}
+
 static void expect_refused(const char *path, const char *reason) {
     complaint.text[0] = 0;
     BHT_TRUE(!bhi_npy_file_open(path, &input, &complaint));

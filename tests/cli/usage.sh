@@ -156,7 +156,6 @@ npy() { # FILE HEADER: a format 1.0 file with 64 bytes of data
     } > "$1"
 }
 npy good.npy "{'descr': '<f4', 'fortran_order': False, 'shape': (16,), }"
-npy fortran.npy "{'descr': '<f4', 'fortran_order': True, 'shape': (4, 4), }"
 npy big.npy "{'descr': '>f4', 'fortran_order': False, 'shape': (16,), }"
 npy object.npy "{'descr': '|O', 'fortran_order': False, 'shape': (8,), }"
 npy struct.npy "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (16,), }"
@@ -175,7 +174,7 @@ printf '\x93NUMPY\x02\x00\xff\xff\xff\x7f{' > claims.npy
 : > empty.npy
 head -c 100 x.npy > cut.npy
 mkfifo fifo
-for pair in "fortran:Fortran order" "big:big-endian" "object:object arrays" "struct:structured" \
+for pair in "big:big-endian" "object:object arrays" "struct:structured" \
     "complex:dtype '<c8' is not supported" "longer:truncated: the shape needs 68 bytes of data, but only 64 follow" \
     "shorter:too long: the shape needs 60 bytes of data, but 64 follow the header" "overflow:the shape has more elements than 64 bits can count" \
     "huge:truncated" "negative:the shape has a negative dimension" "twice:malformed header: key 'descr' twice" \

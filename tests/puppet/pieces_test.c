@@ -493,9 +493,26 @@ BHT_WRAP(bh_status, bhi_file_submit, struct bhi_file *file, struct bh_buffer *bu
                                            .visible = true,
                                            .after = after};
     BHT_TRUE(file && size == sizeof *load && part == BHI_FILE_PIECE && deadline_ns == FX_SECONDS);
+    if (load->fortran) {
+        read_from += load->bytes;
+        return BH_NO_MEMORY; /* this far */
+    }
     BHT_EQ(load->offset, read_from); /* in order, without a gap */
     read_from += load->bytes;
     return __real_bhi_internal_submit_copy(memory.streams[A2], &copy, out_event, detail);
+}
+
+TEST(an_array_in_fortran_order_is_one_piece) {
+    const uint64_t size = 2 * BHI_PIECE_BYTES + 4;
+    open_scene(size);
+    struct bhi_file file = {.context = puppet.context};
+    const struct bhi_cmd_load command = {
+        .header = {.type = BHI_CMD_LOAD, .size = sizeof command}, .bytes = size, .fortran = 1};
+    struct bhi_load load = {0};
+    read_from = 0;
+    BHT_EQ(bhi_load_pieces(&file, scene.buffer, &command, FX_SECONDS, "test", &load, NULL),
+           BH_NO_MEMORY);
+    BHT_EQ(read_from, size);
 }
 
 /* A piece cannot be read, or copied: the load has failed, whatever comes of the pieces behind it, and

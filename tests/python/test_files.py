@@ -65,14 +65,19 @@ def test_safetensors(ctx, tmp_path):
         ctx.load(path)
 
 
-def test_any_order_of_one_dimension(ctx, tmp_path):
-    for shape in ((1, 6), (6, 1), (1, 6, 1)):
-        array = np.asfortranarray(np.arange(6, dtype="f4").reshape(shape))
+def test_fortran_order(ctx, stream, tmp_path):
+    for shape in ((1, 6), (6, 1), (1, 6, 1), (2, 3), (3, 1, 2), (300, 7, 500), (0, 4)):
+        array = np.asfortranarray(np.arange(np.prod(shape), dtype="f4").reshape(shape))
         with open(tmp_path / "x.npy", "wb") as file:
             form = {"descr": "f4", "fortran_order": True, "shape": shape}
             np.lib.format.write_array_header_1_0(file, form)
-            file.write(array.tobytes())
+            file.write(array.tobytes("F"))
+        assert ctx.tensors(tmp_path / "x.npy")[0].shape == shape
         np.testing.assert_array_equal(ctx.load(tmp_path / "x.npy").numpy(), array)
+        device = ctx.load(tmp_path / "x.npy", stream=stream, memory="device")
+        np.testing.assert_array_equal(device.numpy(), array)
+    np.save(tmp_path / "y.npy", array.T)
+    np.testing.assert_array_equal(ctx.load(tmp_path / "y.npy").numpy(), array.T)
 
 
 def test_unaligned_tensors(ctx, stream, tmp_path):

@@ -1,6 +1,7 @@
 /* The loader's threads: a read that has failed is over only when none of them writes any more
  * (case 41), however far behind the others are. The linker gives them these calls (--wrap). */
 #include "harness.h"
+#include "worker/loader/fortran.h"
 #include "worker/loader/reads.h"
 
 #include <errno.h>
@@ -144,4 +145,76 @@ TEST(of_two_failures_the_first_in_the_file_counts) {
     bhi_reads_destroy(reads);
     close(from);
     close(to);
+}
+
+/* -- Fortran order ---------------------------------------------------------------------------- */
+
+/* Byte |b| of the element whose number in C order is |c|. */
+static uint8_t byte_of(uint64_t c, uint32_t b) {
+    return (uint8_t)((c * 2654435761u + b * 97) >> 7);
+}
+
+/* The element that is |f|th in Fortran order is the one that is so many in C order. */
+static uint64_t in_c_order(const struct bhi_array *array, uint64_t f) {
+    uint64_t index[BHI_MAX_DIMENSIONS], c = 0;
+    for (uint32_t i = 0; i < array->dimensions; i++) {
+        index[i] = f % array->shape[i];
+        f /= array->shape[i];
+    }
+    for (uint32_t i = 0; i < array->dimensions; i++) {
+        c = c * array->shape[i] + index[i];
+    }
+    return c;
+}
+
+/* Larger than what is moved at once, along the first dimension, along the last, and between them. */
+TEST(an_array_in_fortran_order_comes_in_c_order) {
+    enum { HEADER = 37 };
+    static const struct bhi_array arrays[] = {
+        {.dtype = BH_DTYPE_U8, .dimensions = 2, .shape = {2, 3}},
+        {.dtype = BH_DTYPE_U8, .dimensions = 2, .shape = {700, 901}},
+        {.dtype = BH_DTYPE_F64, .dimensions = 2, .shape = {301, 257}},
+        {.dtype = BH_DTYPE_F16, .dimensions = 3, .shape = {2, 100003, 3}},
+        {.dtype = BH_DTYPE_F32, .dimensions = 2, .shape = {3, 100003}},
+        {.dtype = BH_DTYPE_F32, .dimensions = 2, .shape = {100003, 3}},
+        {.dtype = BH_DTYPE_I32, .dimensions = 5, .shape = {7, 1, 11, 5, 213}},
+        {.dtype = BH_DTYPE_I16, .dimensions = 6, .shape = {1, 37, 41, 1, 43, 1}},
+    };
+    for (size_t i = 0; i < BHT_COUNT(arrays); i++) {
+        struct bhi_array array = arrays[i];
+        struct bhi_complaint complaint;
+        struct bhi_read_failure failure;
+        BHT_TRUE(bhi_array_measure(&array, &complaint));
+        const uint32_t size = bhi_dtype_size(array.dtype);
+        const int in = memfd_create("in", MFD_CLOEXEC), out = memfd_create("out", MFD_CLOEXEC);
+        BHT_EQ(ftruncate(in, (off_t)(HEADER + array.bytes)), 0);
+        BHT_EQ(ftruncate(out, (off_t)array.bytes), 0);
+        uint8_t *bytes = mmap(NULL, HEADER + array.bytes, PROT_WRITE, MAP_SHARED, in, 0);
+        BHT_TRUE(bytes != MAP_FAILED);
+        for (uint64_t f = 0; f < array.bytes / size; f++) {
+            const uint64_t c = in_c_order(&array, f);
+            for (uint32_t b = 0; b < size; b++) {
+                bytes[HEADER + f * size + b] = byte_of(c, b);
+            }
+        }
+        munmap(bytes, HEADER + array.bytes);
+        _Atomic uint64_t done = 0;
+        BHT_TRUE(bhi_fortran_read(in, out, HEADER, &array, &done, &failure));
+        BHT_EQ(done, array.bytes);
+        bytes = mmap(NULL, array.bytes, PROT_READ, MAP_SHARED, out, 0);
+        BHT_TRUE(bytes != MAP_FAILED);
+        for (uint64_t at = 0; at < array.bytes; at++) {
+            if (bytes[at] != byte_of(at / size, (uint32_t)(at % size))) {
+                BHT_FAIL("array %zu: byte %llu", i, (unsigned long long)at);
+            }
+        }
+        munmap(bytes, array.bytes);
+        /* Of a file that ends early nothing is taken. */
+        BHT_EQ(ftruncate(in, (off_t)(HEADER + array.bytes - 1)), 0);
+        BHT_TRUE(!bhi_fortran_read(in, out, HEADER, &array, &done, &failure));
+        BHT_EQ(failure.offset, HEADER + array.bytes - 1);
+        BHT_EQ(failure.error, 0);
+        close(in);
+        close(out);
+    }
 }

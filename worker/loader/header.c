@@ -63,6 +63,7 @@ static bool read_npy(const struct bhi_msg_file_attach *file, int fd, struct bhi_
             there < array.bytes ? "truncated" : "too long", (unsigned long long)array.bytes,
             (unsigned long long)there, (unsigned long long)answer->offset);
     }
+    answer->fortran = array.fortran;
     describe(answer, array.dtype, array.dimensions, array.shape);
     return true;
 }

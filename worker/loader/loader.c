@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/memfd.h"
 #include "ipc/fdpass.h"
+#include "worker/loader/fortran.h"
 #include "worker/loader/header.h"
 #include "worker/loader/reads.h"
 
@@ -430,6 +431,22 @@ static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *com
     return good;
 }
 
+/* Parses the header again: the command says only that the array is in Fortran order. */
+static bool read_form(const struct file *file, const struct bhi_cmd_load *command,
+                      struct bhi_array *out) {
+    struct bhi_file_answer answer = {0};
+    struct bhi_complaint complaint;
+    int error;
+    if (!bhi_loader_header(&file->info, file->fd, &answer, &error, &complaint) || !answer.fortran ||
+        answer.offset != command->offset || answer.bytes != command->bytes) {
+        return false;
+    }
+    out->dtype = (bh_dtype)answer.dtype;
+    out->dimensions = answer.dimensions;
+    memcpy(out->shape, answer.shape, answer.dimensions * sizeof answer.shape[0]);
+    return true;
+}
+
 static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, uint64_t seq,
                  struct bhi_error *error) {
     struct bhi_progress_header *header = loader->progress->header;
@@ -445,9 +462,14 @@ static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, 
         bhi_loader_detach(loader, command->buffer);
         return false;
     }
-    struct bhi_read_failure failure;
-    const bool good = bhi_reads_run(loader->reads, file->fd, out->fd, command->offset,
-                                    command->bytes, &header->load_bytes, &failure);
+    struct bhi_read_failure failure = {command->offset, EPROTO, false};
+    struct bhi_array array = {.dtype = BH_DTYPE_NONE};
+    const bool good = !command->fortran
+                          ? bhi_reads_run(loader->reads, file->fd, out->fd, command->offset,
+                                          command->bytes, &header->load_bytes, &failure)
+                          : read_form(file, command, &array) &&
+                                bhi_fortran_read(file->fd, out->fd, command->offset, &array,
+                                                 &header->load_bytes, &failure);
     bhi_loader_detach(loader, command->buffer); /* used once */
     if (!good) {
         fail(error, BH_REASON_FILE_READ, failure.error,

@@ -48,7 +48,7 @@ bool bhi_read_at(int fd, void *out, uint64_t offset, uint64_t bytes,
     return true;
 }
 
-static bool write_at(int fd, const uint8_t *from, uint64_t offset, uint64_t bytes, int *out_error) {
+bool bhi_write_at(int fd, const uint8_t *from, uint64_t offset, uint64_t bytes, int *out_error) {
     uint64_t put = 0;
     while (put < bytes) {
         ssize_t n = pwrite(fd, from + put, (size_t)(bytes - put), (off_t)(offset + put));
@@ -71,7 +71,7 @@ static bool move(struct bhi_reads *reads, uint8_t *bounce, uint64_t at, uint64_t
         if (!bhi_read_at(reads->fd, bounce, reads->offset + from, count, failure)) {
             return false;
         }
-        if (!write_at(reads->out, bounce, from, count, &error)) {
+        if (!bhi_write_at(reads->out, bounce, from, count, &error)) {
             *failure = (struct bhi_read_failure){reads->offset + from, error, true};
             return false;
         }

@@ -21,6 +21,9 @@ struct bhi_read_failure {
 bool bhi_read_at(int fd, void *out, uint64_t offset, uint64_t bytes,
                  struct bhi_read_failure *failure);
 
+/* The same with pwrite. *out_error is its errno. */
+bool bhi_write_at(int fd, const uint8_t *from, uint64_t offset, uint64_t bytes, int *out_error);
+
 /* Starts the threads. Returns NULL with errno set on failure. */
 struct bhi_reads *bhi_reads_create(void);
 void bhi_reads_destroy(struct bhi_reads *reads);
