@@ -42,10 +42,6 @@ bool bhi_dtype_is_known(bh_dtype dtype) {
     return (uint32_t)dtype < KNOWN && dtypes[dtype].code;
 }
 
-bool bhi_dtype_is_element(bh_dtype dtype) {
-    return (uint32_t)dtype < KNOWN && dtypes[dtype].name && dtype != BH_DTYPE_F8_E8M0;
-}
-
 bool bhi_dtype_is_float(bh_dtype dtype) {
     return dtypes[dtype].kind == 'f';
 }

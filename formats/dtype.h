@@ -20,7 +20,6 @@ enum { BHI_DTYPE_COUNT = 12, BHI_ELEMENT_COUNT = 15 };
  * these types. */
 extern const bh_dtype bhi_dtypes[BHI_ELEMENT_COUNT];
 bool bhi_dtype_is_known(bh_dtype dtype); /* one of the first BHI_DTYPE_COUNT */
-bool bhi_dtype_is_element(bh_dtype dtype);
 
 bool bhi_dtype_is_float(bh_dtype dtype);
 bool bhi_dtype_is_signed(bh_dtype dtype);  /* an integer, i8 to i64 */

@@ -185,6 +185,10 @@ for type in f8e4m3 float8_e5m2; do
     cli judge f8.json packed.comp --json
     says packed.comp CORRECT
 done
+task weak8.json 'del(.in.Y) | .push = {n: "n"} | .in.X.dtype = "f8e5m2" | .check_sizes = [] | .sizes = [{n: 64}]
+    | .out.Z = {dtype: "f8e5m2", shape: ["n"], abs: 8} | .reference = {eval: "Z = -X"}'
+cli judge weak8.json packed.comp --json
+expect_json '.weak == [{"output": "Z", "passes": "zeros", "input": null, "size": null}]'
 task f8.json 'del(.in.Y) | .push = {n: "n"} | .in.X.dtype = "f8_e8m0"'
 refuses '"in" "X" "dtype": it must be one of f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 u64 bool bf16 f8_e4m3 f8_e5m2' judge f8.json packed.comp
 task f8.json '.in.Y.dtype = "bf16" | .out.Z.dtype = "bf16" | .reference = {eval: "Z = f64(X) + Y"}'

@@ -87,6 +87,15 @@ TEST(in_any_order_of_each_type) {
     BHT_EQ(strays(BH_DTYPE_I64, 8, least, lesser, in_any_order(0)), 1);
     BHT_STR_EQ(out.expected, "-9223372036854775808");
     BHT_STR_EQ(out.got, "9");
+    /* -448, NaN, -0, 0, 1, and 2 for one of the zeros */
+    const uint8_t e4m3[N] = {0xfe, 0x7f, 0x80, 0x00, 0x38},
+                  again[N] = {0x38, 0xff, 0x00, 0xfe, 0x40};
+    BHT_EQ(strays(BH_DTYPE_F8_E4M3, 1, e4m3, again, in_any_order(0)), 1);
+    BHT_STR_EQ(out.expected, "-0");
+    BHT_STR_EQ(out.got, "2");
+    const uint16_t bf16[N] = {0xff80, 0x8001, 0x3f80, 0x7fc0, 0x7f7f},
+                   mixed16[N] = {0xffc1, 0x7f7f, 0xff80, 0x3f80, 0x8001};
+    BHT_EQ(strays(BH_DTYPE_BF16, 2, bf16, mixed16, in_any_order(0)), 0);
 }
 
 static uint64_t by_norm(const double expected[N], const double got[N], double relative,
