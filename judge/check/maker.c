@@ -39,16 +39,10 @@ static uint64_t bits_of(double value) {
 }
 
 static enum form form_of(bh_dtype dtype) {
-    switch (bhi_dtype_number(dtype)) {
-    case BH_NUMBER_FLOAT:
-        return FORM_FLOAT;
-    case BH_NUMBER_INT:
-        return FORM_SIGNED;
-    case BH_NUMBER_UINT:
-        return FORM_UNSIGNED;
-    default:
-        return FORM_BOOL;
-    }
+    return bhi_dtype_is_float(dtype)     ? FORM_FLOAT
+           : bhi_dtype_is_signed(dtype)  ? FORM_SIGNED
+           : bhi_dtype_is_integer(dtype) ? FORM_UNSIGNED
+                                         : FORM_BOOL;
 }
 
 /* The least and the most that an integer type holds; of u64 the most that a filler asks for. */
@@ -73,8 +67,8 @@ static struct push push_of(const struct bhi_maker_array *array) {
                         .size = bhi_dtype_size(array->dtype),
                         .form = form_of(array->dtype)};
     if (push.form == FORM_FLOAT) {
-        push.mantissa = push.size == 2 ? 10 : push.size == 4 ? 23 : 52;
-        push.exponent = push.size * 8 - 1 - push.mantissa;
+        push.mantissa = bhi_float_of(array->dtype).mantissa;
+        push.exponent = bhi_float_of(array->dtype).exponent;
     } else {
         push.least = bits_of((double)least_of(array->dtype));
         push.most = bits_of((double)most_of(array->dtype));
@@ -178,9 +172,12 @@ static bool needs_reals(const struct bhi_filler *filler, bh_dtype dtype) {
 }
 
 /* Was the kernel written for it? Not for what no task asks for: real numbers that become integers of
- * 64 bits, and integers out of the range of their type. */
+ * 64 bits, and integers out of the range of their type. Nor for E4M3, whose numbers end in their own way. */
 static bool is_known(const struct bhi_filler *filler, bh_dtype dtype) {
     const bool is_float = form_of(dtype) == FORM_FLOAT;
+    if (dtype == BH_DTYPE_F8_E4M3) {
+        return false;
+    }
     switch (filler->kind) {
     case BHI_FILLER_UNIFORM:
     case BHI_FILLER_NORMAL:
