@@ -51,7 +51,7 @@ def generate(count: int) -> list[Variant]:
     ]
 
 
-def tune(ctx: bh.Context, variants: list[Variant], deadline: str = "100ms") -> None:
+def tune(ctx: bh.Context, variants: list[Variant], deadline: str = "300ms") -> None:
     """Run each variant, and set what came of it."""
     kernels = {
         entry: ctx.kernel(source=SOURCE, language="cuda", entry=entry)

@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <time.h>
 
-#define POLL_NS      200000u /* before it sleeps between two looks */
+#define EAGER_NS     20000u  /* before it lets others run between two looks: a system call each */
+#define POLL_NS      200000u /* before it sleeps between them */
 #define NAP_SHARE    64u     /* of the time that it has waited: what it is late by, at most, */
 #define NAP_LEAST_NS 10000u  /* within these limits */
 #define NAP_MOST_NS  1000000u
@@ -21,6 +22,9 @@ static CUresult wait_for_stream(struct bhi_cuda_backend *b) {
     CUresult result;
     while ((result = b->device.api.cuStreamQuery(b->device.stream)) == CUDA_ERROR_NOT_READY) {
         const uint64_t waited = bhi_now_ns() - since;
+        if (waited < EAGER_NS) {
+            continue;
+        }
         if (waited < POLL_NS) {
             sched_yield();
             continue;
