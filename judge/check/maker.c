@@ -16,6 +16,11 @@ static const uint32_t code_wholes[] =
 #include "maker.wholes.inc"
     ;
 
+/* For CUDA's devices, as text. */
+static const char code_cuda[] = {
+#include "maker.cu.inc"
+};
+
 /* A piece is bound and made by one dispatch: every device binds so much, and takes so many groups. */
 enum { PIECE = 32 << 20, PIECES = 256, THREADS = 256 };
 /* No array takes so long; the task's deadline is for its kernels. */
@@ -265,14 +270,27 @@ static void compare_tries(struct bhi_maker *maker, const struct bhi_maker_array 
     }
 }
 
+static bh_status make_cuda(const struct bhi_court *court, bh_kernel **out, bh_detail *detail) {
+    const bh_source source = {.struct_size = sizeof source,
+                              .text = code_cuda,
+                              .length = sizeof code_cuda,
+                              .name = "maker.cu",
+                              .options = "--fmad=false"};
+    const bh_kernel_options options = {
+        .struct_size = sizeof options, .name = "maker", .entry = "make", .block = {THREADS, 1, 1}};
+    return bh_kernel_create_source(court->context, &source, &options, out, detail);
+}
+
 static bool make_kernel(const struct bhi_court *court, bool reals, bh_kernel **out,
                         struct bhi_judge_outcome *outcome) {
     const bh_kernel_options options = {
         .struct_size = sizeof options, .name = "maker", .trusted = true};
     bh_detail detail = {0};
-    const bh_status status = bh_kernel_create_spirv(
-        court->context, reals ? code_reals : code_wholes,
-        reals ? sizeof code_reals : sizeof code_wholes, &options, out, &detail);
+    const bh_status status =
+        court->cuda ? make_cuda(court, out, &detail)
+                    : bh_kernel_create_spirv(court->context, reals ? code_reals : code_wholes,
+                                             reals ? sizeof code_reals : sizeof code_wholes,
+                                             &options, out, &detail);
     return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
 }
 
@@ -318,7 +336,7 @@ bool bhi_maker_open(const struct bhi_court *court, bh_stream *stream,
         }
         *outcome = (struct bhi_judge_outcome){.status = BH_OK};
         *out = (struct bhi_maker){.stream = stream};
-        any = reals; /* perhaps the device has no doubles */
+        any = reals && !court->cuda; /* perhaps the device has no doubles */
         reals = false;
     }
     return true;
