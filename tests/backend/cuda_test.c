@@ -543,6 +543,46 @@ TEST(a_full_device_is_told_in_bytes) {
     BHT_EQ(host[BYTES / 4 - 1], 7);
 }
 
+static CUresult no_reserve(CUdeviceptr *out, size_t bytes, size_t alignment, CUdeviceptr at,
+                           unsigned long long flags) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult no_map(CUdeviceptr address, size_t bytes, size_t offset,
+                       CUmemGenericAllocationHandle handle, unsigned long long flags) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult no_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access,
+                          size_t count) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* At whichever call it stops. */
+TEST(memory_that_cannot_be_mapped_is_given_back) {
+    enum { BYTES = 64 << 20 };
+    static const char *const calls[] = {"cuMemAddressReserve", "cuMemMap", "cuMemSetAccess"};
+    size_t free_before, free_after, total;
+    for (size_t i = 0; i < BHT_COUNT(calls); i++) {
+        struct bhi_cuda_device device = cuda()->device;
+        struct bhi_cuda_memory memory;
+        const char *call;
+        if (i == 0) {
+            device.api.cuMemAddressReserve = no_reserve;
+        } else if (i == 1) {
+            device.api.cuMemMap = no_map;
+        } else {
+            device.api.cuMemSetAccess = no_access;
+        }
+        BHT_EQ(cuda()->device.api.cuMemGetInfo(&free_before, &total), CUDA_SUCCESS);
+        BHT_EQ(bhi_cuda_memory_make(&device, &memory, BYTES, -1, &call), CUDA_ERROR_OUT_OF_MEMORY);
+        BHT_STR_EQ(call, calls[i]);
+        BHT_EQ(memory.address, 0);
+        BHT_EQ(cuda()->device.api.cuMemGetInfo(&free_after, &total), CUDA_SUCCESS);
+        BHT_EQ(free_after, free_before);
+    }
+}
+
 /* The supervisor lets neither come here once it knows the driver. */
 TEST(what_is_for_vulkan) {
     rig.format = BHI_KERNEL_SPIRV;
