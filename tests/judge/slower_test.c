@@ -10,7 +10,8 @@ static struct bhi_task task = {
     .size_count = 3,
 };
 static struct bhi_trial trials[] = {{.size = 2}, {.size = 0}, {.size = 0, .seed = 1}, {.size = 1}};
-static struct bhi_court court = {.task = &task, .trials = {.list = trials, .count = BHT_COUNT(trials)}};
+static struct bhi_court court = {.task = &task,
+                                 .trials = {.list = trials, .count = BHT_COUNT(trials)}};
 
 TEST(sizes_that_are_timed) {
     BHT_TRUE(bhi_timed_trial(&court, 0) == &trials[1]);
