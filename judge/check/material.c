@@ -60,9 +60,9 @@ static uint64_t end_of(const struct bhi_task *task, const struct bhi_trial *tria
     return end;
 }
 
-uint64_t bhi_lap_input(const struct bhi_lap_place *slot, const struct bhi_task *task,
+uint64_t bhi_lap_input(const struct bhi_lap_place *place, const struct bhi_task *task,
                        const struct bhi_trial *trial, uint32_t index) {
-    return slot->inputs_begin + end_of(task, trial, index);
+    return place->inputs_begin + end_of(task, trial, index);
 }
 
 void bhi_material_open(const struct bhi_court *court, const struct bhi_trial *of,

@@ -23,7 +23,7 @@ enum { BHI_LAP_ALIGNMENT = 4096 }; /* no device asks for more */
 /* How many bytes of a slot |bytes| take. */
 uint64_t bhi_lap_bytes(uint64_t bytes);
 /* Where array |index|, an input, begins in its buffer. */
-uint64_t bhi_lap_input(const struct bhi_lap_place *slot, const struct bhi_task *task,
+uint64_t bhi_lap_input(const struct bhi_lap_place *place, const struct bhi_task *task,
                        const struct bhi_trial *trial, uint32_t index);
 
 /* The outputs and scratch of one contender's timed runs, which use the same memory again: each has a slot.

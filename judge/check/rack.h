@@ -19,7 +19,7 @@ struct bhi_margins {
 
 struct bhi_racked {
     bh_buffer *buffer;           /* owned */
-    struct bhi_margins *margins; /* as they are there; owned; NULL: it has none */
+    struct bhi_margins *margins; /* room for what they hold; owned; NULL: it has none */
 };
 
 /* {0} is empty. One thread at a time. */
@@ -31,8 +31,9 @@ struct bhi_rack {
 
 /* Drops all, unless they are for |of|. */
 void bhi_rack_turn(struct bhi_rack *rack, size_t of);
-/* Takes one of |size| bytes, with margins or without. The caller owns it then. Returns false if there
- * is none. */
+/* Takes one of |size| bytes, with margins, which is for an output, or without. Those two are never
+ * exchanged: a worker could still write what had been its output. The caller owns it then. Returns
+ * false if there is none. */
 bool bhi_rack_take(struct bhi_rack *rack, uint64_t size, bool margins, struct bhi_racked *out);
 /* Owns it from now on. Takes {0}, too. NULL, or without memory: releases it. */
 void bhi_rack_give(struct bhi_rack *rack, struct bhi_racked racked);

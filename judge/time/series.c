@@ -10,11 +10,11 @@
 enum {
     BATCH = 32, /* runs in a batch, at most */
     BATCH_LEAST = 2,
-    BUFFERS = 128, /* of one contender in a batch, at most: each is a file descriptor */
-    CHECKED = 4,   /* one of so many single runs is checked */
-    GROUPS = 8,    /* at least, if there are as many rounds */
-    GROUP = 6,     /* rounds in a group, at most, until there are as many groups as can be */
-    SETTLE = 8,    /* rounds of fresh workers that do not count */
+    ARRAYS = 128, /* of one contender in a batch, at most */
+    CHECKED = 4,  /* one of so many single runs is checked */
+    GROUPS = 8,   /* at least, if there are as many rounds */
+    GROUP = 6,    /* rounds in a group, at most, until there are as many groups as can be */
+    SETTLE = 8,   /* rounds of fresh workers that do not count */
 };
 
 /* Of one contender's buffers, in the host's memory or a device's. */
@@ -24,7 +24,7 @@ static size_t batch_of(const struct bhi_race *race) {
     const struct bhi_task *task = race->court->task;
     const uint64_t bytes = race->on_processor ? host_bytes : device_bytes;
     const uint64_t by_memory = bytes / (race->trial->bytes + 1);
-    uint64_t count = BUFFERS / task->array_count;
+    uint64_t count = ARRAYS / task->array_count;
     count = count < BATCH ? count : BATCH;
     count = count < by_memory ? count : by_memory;
     return count > BATCH_LEAST ? count : BATCH_LEAST;
