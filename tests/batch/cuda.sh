@@ -6,10 +6,8 @@
 # shellcheck source=tests/batch/jobs.sh
 . "$(dirname "${BASH_SOURCE[0]}")/jobs.sh"
 
-driver=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-cuda-XXXXXX")
-trap 'rm -rf "$folder" "$driver"' EXIT
-fake_cuda "$driver"
-fake_nvrtc "$driver"
+fake_cuda
+fake_nvrtc
 
 ptx "saxpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n)" trap hang \
     "fill(.param .u64 y, .param .u32 value, .param .u32 n)" > several.ptx

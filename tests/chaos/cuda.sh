@@ -4,9 +4,7 @@
 # shellcheck shell=bash source=tests/cli/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 LIMIT=120
-driver=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-cuda-XXXXXX")
-trap 'rm -rf "$folder" "$driver"' EXIT
-fake_cuda "$driver"
+fake_cuda
 
 # -- each that is another one there ---------------------------------------------------------------------
 for fault in hang illegal device; do

@@ -4,10 +4,8 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-driver=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-cuda-XXXXXX")
-trap 'rm -rf "$folder" "$driver"' EXIT
-fake_cuda "$driver"
-fake_nvrtc "$driver"
+fake_cuda
+fake_nvrtc
 
 ptx "saxpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n)" > saxpy.ptx
 ptx trap hang "null_read(.param .u64 y)" > several.ptx

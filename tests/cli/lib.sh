@@ -92,20 +92,22 @@ fake_gpu() {
     chmod -R a+rX "$1"
 }
 
-# fake_cuda FOLDER: makes the CUDA driver of tests/fake_cuda there, $FAKE_CUDA, which is found from then on.
+# Makes the CUDA driver of tests/fake_cuda, $FAKE_CUDA, in a new folder, $driver; it is found from then on.
 fake_cuda() {
-    cp "$FAKE_CUDA" "$1/libcuda.so.1"
-    : > "$1/fake_cuda.settings"
-    chmod -R a+rX "$1" # a worker must be able to read it, whoever it runs as
-    export LD_LIBRARY_PATH=$1${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    driver=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-cuda-XXXXXX")
+    trap 'rm -rf "$folder" "$driver"' EXIT
+    cp "$FAKE_CUDA" "$driver/libcuda.so.1"
+    : > "$driver/fake_cuda.settings"
+    chmod -R a+rX "$driver" # a worker must be able to read it, whoever it runs as
+    export LD_LIBRARY_PATH=$driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 }
 
-# fake_nvrtc FOLDER: the same with the compiler of tests/fake_nvrtc, $FAKE_NVRTC.
+# There, too: the compiler of tests/fake_nvrtc, $FAKE_NVRTC.
 fake_nvrtc() {
-    cp "$FAKE_NVRTC" "$1/libnvrtc.so.12"
-    cp "$FAKE_NVRTC_BUILTINS" "$1/libnvrtc-builtins.so.12.8"
-    chmod -R a+rX "$1"
-    export BULKHEAD_NVRTC=$1/libnvrtc.so.12
+    cp "$FAKE_NVRTC" "$driver/libnvrtc.so.12"
+    cp "$FAKE_NVRTC_BUILTINS" "$driver/libnvrtc-builtins.so.12.8"
+    chmod -R a+rX "$driver"
+    export BULKHEAD_NVRTC=$driver/libnvrtc.so.12
 }
 
 # ptx ENTRY...: PTX with these entry points, each NAME or NAME(PARAMETERS). The fake driver knows by its name

@@ -7,10 +7,8 @@
 # shellcheck source=tests/judge/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-driver=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-judge-cuda-XXXXXX")
-trap 'rm -rf "$folder" "$driver"' EXIT
-fake_cuda "$driver"
-fake_nvrtc "$driver"
+fake_cuda
+fake_nvrtc
 echo FAKE_CUDA_GRANULARITY=65536 > "$driver/fake_cuda.settings"
 cp "$CHEATS" cheats.cubin
 
