@@ -171,17 +171,19 @@ bool bhi_cuda_kernel_load(const struct bhi_cuda_device *d, struct bhi_cuda_kerne
 
 static bool too_many(struct bhi_error *error, const char *what, uint64_t value, uint64_t limit,
                      const char *whose) {
-    if (value > limit) {
-        BHI_ERROR(error, BH_REASON_DEVICE_LIMIT, what, .value = value, .limit = limit,
-                  .text = whose);
-    }
-    return value > limit;
+    BHI_ERROR(error, BH_REASON_DEVICE_LIMIT, what, .value = value, .limit = limit, .text = whose);
+    return false;
 }
+
+/* Each launch comes here, so |what| is made only if it is needed. */
+#define WITHIN(value, limit, what, whose)                                                          \
+    ((value) <= (limit) || too_many(error, what, value, limit, whose))
 
 bool bhi_cuda_kernel_fits(const struct bhi_cuda_device *d, const struct bhi_cuda_kernel *k,
                           const struct bhi_cmd_dispatch *dispatch, struct bhi_error *error) {
     const uint32_t groups[3] = {dispatch->groups_x, dispatch->groups_y, dispatch->groups_z};
     const uint32_t block[3] = {dispatch->block_x, dispatch->block_y, dispatch->block_z};
+    const uint64_t shared = (uint64_t)k->static_shared + dispatch->shared_bytes;
     uint64_t threads = 1;
     for (int axis = 0; axis < 3; axis++) {
         const char name[] = {"xyz"[axis], '\0'};
@@ -197,20 +199,19 @@ bool bhi_cuda_kernel_fits(const struct bhi_cuda_device *d, const struct bhi_cuda
                                       name));
             return false;
         }
-        if (too_many(error, BHI_SAY("threads of a block in %s", name), block[axis],
-                     d->max_block[axis], "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM")) {
+        if (!WITHIN(block[axis], d->max_block[axis], BHI_SAY("threads of a block in %s", name),
+                    "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM")) {
             return false;
         }
         threads *= block[axis];
     }
-    return !too_many(error, "threads of a block", threads, d->max_threads,
-                     "CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK") &&
-           !too_many(error,
-                     BHI_SAY("threads of a block of kernel \"%.63s\"", bhi_cuda_kernel_label(k)),
-                     threads, k->max_threads, "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK") &&
-           !too_many(error, "bytes of shared memory",
-                     (uint64_t)k->static_shared + dispatch->shared_bytes, d->max_shared,
-                     "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN");
+    return WITHIN(threads, d->max_threads, "threads of a block",
+                  "CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK") &&
+           WITHIN(threads, k->max_threads,
+                  BHI_SAY("threads of a block of kernel \"%.63s\"", bhi_cuda_kernel_label(k)),
+                  "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK") &&
+           WITHIN(shared, d->max_shared, "bytes of shared memory",
+                  "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN");
 }
 
 bool bhi_cuda_kernel_place(const struct bhi_cuda_kernel *k, const uint64_t *const *bound,
