@@ -134,6 +134,14 @@ TEST(descriptors_are_its_own) {
     expect_descriptors(client.zygote_pid, zygotes);
 }
 
+/* A look at a busy device comes when it was to come. */
+TEST(its_naps_end_in_time) {
+    client_open();
+    guest_open(&guest, 1);
+    const pid_t pid = pid_of_pidfd(guest.pidfd);
+    BHT_EQ(bht_proc_number(pid, "timerslack_ns", "", -1), 1);
+}
+
 /* Which pipes a worker has open: "pipe:[1234]". Returns their number; 0 too if only root may look. */
 static size_t pipes_of(const struct guest *of, char pipes[][32], size_t capacity) {
     char path[PATH_MAX];

@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <time.h>
 
-#define EAGER_NS     20000u  /* before it lets others run between two looks: a system call each */
-#define POLL_NS      200000u /* before it sleeps between them */
-#define NAP_SHARE    64u     /* of the time that it has waited: what it is late by, at most, */
-#define NAP_LEAST_NS 10000u  /* within these limits */
+#define EAGER_NS     20000u   /* before it lets others run between two looks: a system call each */
+#define POLL_NS      2000000u /* before it sleeps between them */
+#define NAP_SHARE    64u      /* of the time that it has waited: what it is late by, at most, */
+#define NAP_LEAST_NS 10000u   /* within these limits */
 #define NAP_MOST_NS  1000000u
 
 /* Waits until the stream is empty, or broken. */
