@@ -158,8 +158,8 @@ typedef struct CUmemAccessDesc {
     CUDA(cuStreamDestroy, 4000, (CUstream stream))                                                 \
     CUDA(cuStreamQuery, 2000, (CUstream stream))                                                   \
     CUDA(cuStreamSynchronize, 2000, (CUstream stream))                                             \
-    CUDA(cuStreamWriteValue32, 11070,                                                              \
-         (CUstream stream, CUdeviceptr address, uint32_t value, unsigned flags))                   \
+    CUDA(cuStreamWriteValue64, 11070,                                                              \
+         (CUstream stream, CUdeviceptr address, uint64_t value, unsigned flags))                   \
     CUDA(cuEventCreate, 2000, (CUevent * event, unsigned flags))                                   \
     CUDA(cuEventDestroy, 4000, (CUevent event))                                                    \
     CUDA(cuEventRecord, 2000, (CUevent event, CUstream stream))                                    \

@@ -13,7 +13,7 @@ static void run_fill(struct fake_operation *operation) {
     uint64_t pattern[512];
     unsigned char *to = operation->to;
     for (size_t i = 0; i < sizeof pattern / sizeof pattern[0]; i++) {
-        pattern[i] = (uint64_t)operation->value << 32 | operation->value;
+        pattern[i] = operation->value << 32 | operation->value;
     }
     for (size_t left = operation->bytes, n; left > 0; left -= n, to += n) {
         n = left < sizeof pattern ? left : sizeof pattern;
@@ -22,7 +22,7 @@ static void run_fill(struct fake_operation *operation) {
 }
 
 static void run_write(struct fake_operation *operation) {
-    uint32_t *word = operation->to;
+    uint64_t *word = operation->to;
     if (!fake_may_access(word, sizeof *word, true)) {
         fake_guard_fail(CUDA_ERROR_ILLEGAL_ADDRESS);
     }
@@ -75,7 +75,7 @@ CUresult fake_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstre
     return copy((uintptr_t)to, from, bytes, stream, TARGET);
 }
 
-static CUresult fill(CUdeviceptr to, uint32_t value, size_t bytes, CUstream stream, fake_run *run,
+static CUresult fill(CUdeviceptr to, uint64_t value, size_t bytes, CUstream stream, fake_run *run,
                      size_t alignment) {
     struct fake_operation *operation;
     FAKE_ENTER(context);
@@ -98,7 +98,7 @@ CUresult fake_cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUs
     return fill(to, value, count * sizeof value, stream, run_fill, sizeof value);
 }
 
-CUresult fake_cuStreamWriteValue32(CUstream stream, CUdeviceptr address, uint32_t value,
+CUresult fake_cuStreamWriteValue64(CUstream stream, CUdeviceptr address, uint64_t value,
                                    unsigned flags) {
     enum { NO_BARRIER = 1 };
     FAKE_REQUIRE(flags <= NO_BARRIER, INVALID_VALUE);

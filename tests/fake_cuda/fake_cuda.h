@@ -124,7 +124,7 @@ struct fake_operation {
     void *to;
     const void *from;
     size_t bytes;
-    uint32_t value;
+    uint64_t value;
     _Alignas(16) unsigned char staged[]; /* parameters, or what is copied from ordinary memory */
 };
 

@@ -243,7 +243,7 @@ TEST(fake_cuda_refuses_arguments) {
         ROW(cuStreamQuery(no_stream), INVALID_HANDLE),
         ROW(cuStreamSynchronize(no_stream), INVALID_HANDLE),
         ROW(cuStreamDestroy(no_stream), INVALID_HANDLE),
-        ROW(cuStreamWriteValue32(stream, (uintptr_t)words + 1, 1, 0), INVALID_VALUE),
+        ROW(cuStreamWriteValue64(stream, (uintptr_t)words + 1, 1, 0), INVALID_VALUE),
         ROW(cuEventRecord((CUevent)(void *)&event, stream), INVALID_HANDLE),
         ROW(cuEventElapsedTime(&ms, event, event), INVALID_HANDLE), /* not recorded */
         ROW(cuEventElapsedTime(&ms, other, other), INVALID_HANDLE),
@@ -386,7 +386,7 @@ static void fault_by_fill(const void *unused, const char *name) {
 static void fault_by_stream_write(const void *unused, const char *name) {
     (void)unused, (void)name;
     OK(allow(words, CU_MEM_ACCESS_FLAGS_PROT_READ));
-    OK(cu.cuStreamWriteValue32(stream, (uintptr_t)words, 1, 0));
+    OK(cu.cuStreamWriteValue64(stream, (uintptr_t)words, 1, 0));
 }
 
 TEST(fake_cuda_faults_stay_with_their_context) {
@@ -497,7 +497,7 @@ TEST(fake_cuda_streams_run_in_order_behind_the_caller) {
     OK(LAUNCH(add, 1, 5, 0, &x, &y, &c, &count));
     c = 0; /* it has been read */
     OK(cu.cuMemcpyDtoHAsync(page + 16, (uintptr_t)y, 20, stream));
-    OK(cu.cuStreamWriteValue32(stream, (uintptr_t)(page + 32), 77, 0));
+    OK(cu.cuStreamWriteValue64(stream, (uintptr_t)(page + 32), 77, 0));
     BHT_EQ(__atomic_load_n(&page[32], __ATOMIC_ACQUIRE), 0);
     OK(cu.cuStreamDestroy(other));
     end_endless();
@@ -888,7 +888,7 @@ TEST(fake_cuda_runs_behind_a_filter) {
         OK(cu.cuMemRelease(handle));
         OK(cu.cuMemHostRegister(&sum, sizeof sum, 0));
         OK(LAUNCH(LOAD(counter), 4, 64, 0, &(void *){&sum}));
-        OK(cu.cuStreamWriteValue32(stream, (uintptr_t)imported, 3, 0));
+        OK(cu.cuStreamWriteValue64(stream, (uintptr_t)imported, 3, 0));
         OK(cu.cuMemcpyDtoHAsync(&out, (uintptr_t)imported, sizeof out, stream));
         BHT_EQ(sum + out, 4 * 64 + 3);
         unmap(imported);

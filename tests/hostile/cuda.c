@@ -24,7 +24,7 @@ static struct bhi_cuda_api real;
     X(cuCtxSetLimit, (int a, size_t b), (a, b))                                                    \
     X(cuStreamCreate, (CUstream * a, unsigned b), (a, b))                                          \
     X(cuStreamSynchronize, (CUstream a), (a))                                                      \
-    X(cuStreamWriteValue32, (CUstream a, CUdeviceptr b, uint32_t c, unsigned d), (a, b, c, d))     \
+    X(cuStreamWriteValue64, (CUstream a, CUdeviceptr b, uint64_t c, unsigned d), (a, b, c, d))     \
     X(cuEventCreate, (CUevent * a, unsigned b), (a, b))                                            \
     X(cuEventRecord, (CUevent a, CUstream b), (a, b))                                              \
     X(cuEventElapsedTime, (float *a, CUevent b, CUevent c), (a, b, c))                             \

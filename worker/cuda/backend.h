@@ -13,7 +13,7 @@
  * driver itself keeps there (docs/cuda.md). */
 struct bhi_cuda_page {
     struct bhi_markers markers;
-    _Atomic uint32_t command; /* of the record that runs: which dispatch is the next to run */
+    _Atomic uint64_t command; /* of the record that runs: which dispatch is the next to run */
 };
 
 struct bhi_cuda_buffers {

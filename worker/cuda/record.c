@@ -316,10 +316,6 @@ static CUresult use_stage(struct bhi_cuda_backend *b, struct bhi_cuda_buffer *bu
     return result;
 }
 
-static CUresult write_word(struct bhi_cuda_backend *b, size_t offset, uint32_t value) {
-    return b->device.api.cuStreamWriteValue32(b->device.stream, b->page_address + offset, value, 0);
-}
-
 static CUresult enqueue_dispatch(struct bhi_cuda_backend *b,
                                  const struct bhi_cmd_dispatch *dispatch, const char **out_call) {
     uint64_t addresses[BHI_CUDA_PARAMETERS];
@@ -433,8 +429,10 @@ bool bhi_cuda_enqueue(struct bhi_cuda_backend *b, const struct bhi_lane_record *
     for (const struct bhi_cmd_header *command = bhi_record_first(record); command;
          command = bhi_record_next(record, command)) {
         if (command->type == BHI_CMD_DISPATCH && record->command_count > 1) {
-            call = "cuStreamWriteValue32";
-            result = write_word(b, offsetof(struct bhi_cuda_page, command), index);
+            call = "cuStreamWriteValue64";
+            result = b->device.api.cuStreamWriteValue64(
+                b->device.stream, b->page_address + offsetof(struct bhi_cuda_page, command), index,
+                0);
         }
         if (result == CUDA_SUCCESS && command->type == BHI_CMD_DISPATCH) {
             result = enqueue_dispatch(b, (const struct bhi_cmd_dispatch *)command, &call);

@@ -57,7 +57,8 @@ static void name_cause(const struct flight *f, struct bhi_error *error) {
         if ((uint32_t)record->seq != started) {
             continue;
         }
-        const uint32_t wanted = record->command_count > 1 ? atomic_load(&f->b->page->command) : 0;
+        const uint32_t wanted =
+            record->command_count > 1 ? (uint32_t)atomic_load(&f->b->page->command) : 0;
         uint32_t index = 0;
         for (const struct bhi_cmd_header *command = bhi_record_first(record); command;
              command = bhi_record_next(record, command)) {
@@ -156,15 +157,17 @@ static CUresult mark(struct flight *f, uint64_t seq) {
         f->started_ns = bhi_now_ns();
         return CUDA_SUCCESS;
     }
-    const struct bhi_cuda_api *cuda = &b->device.api;
-    const CUresult result = cuda->cuStreamWriteValue32(
-        b->device.stream, b->page_address + offsetof(struct bhi_markers, completed),
-        (uint32_t)record_of(f, f->batch.count - 1)->seq, 0);
-    return result != CUDA_SUCCESS
-               ? result
-               : cuda->cuStreamWriteValue32(b->device.stream,
-                                            b->page_address + offsetof(struct bhi_markers, started),
-                                            (uint32_t)seq, 0);
+    /* All that is before it on the stream has ended: both words in one write. */
+    const union {
+        struct {
+            uint32_t started, completed;
+        } words;
+        uint64_t both;
+    } value = {{(uint32_t)seq, (uint32_t)record_of(f, f->batch.count - 1)->seq}};
+    _Static_assert(offsetof(struct bhi_markers, started) == 0 &&
+                       offsetof(struct bhi_markers, completed) == 4,
+                   "one write of 64 bits");
+    return b->device.api.cuStreamWriteValue64(b->device.stream, b->page_address, value.both, 0);
 }
 
 /* A timestamp at the beginning (0) or the end (1) of a timed record. Without one its time is unknown. */
@@ -244,7 +247,7 @@ static void run_one(struct flight *f, size_t place) {
     }
     if (result != CUDA_SUCCESS) {
         struct bhi_error failure;
-        bhi_error_cuda(&failure, &b->device.api, result, "cuStreamWriteValue32");
+        bhi_error_cuda(&failure, &b->device.api, result, "cuStreamWriteValue64");
         fail_enqueued(f, place, &failure);
         return;
     }
