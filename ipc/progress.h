@@ -84,6 +84,9 @@ enum bhi_step {
 struct bhi_markers {
     _Atomic uint32_t started;   /* seq modulo 2^32 */
     _Atomic uint32_t completed; /* seq modulo 2^32 */
+    /* Not 0: the worker, which has run no kernel, has let its device write host memory for copies.
+     * When it is killed, that goes on until the device is released. */
+    _Atomic uint32_t pinned;
 };
 
 struct bhi_result {

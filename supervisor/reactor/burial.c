@@ -520,10 +520,12 @@ static void leave(struct bhi_worker *worker) {
 }
 
 /* Its process has ended, and what its device still does is bounded by rule C1. Answers that it owes are
- * work: it may still clear memory. */
+ * work: it may still clear memory. Host memory that it has pinned for copies is written until its device
+ * is released. */
 static bool may_depart(const struct bhi_worker *worker) {
     return bhi_core_worker_may_depart(&worker->core) && bhi_list_empty(&worker->makes) &&
-           worker->zygote->state == BHI_ZYGOTE_READY && !worker->context->closed;
+           worker->zygote->state == BHI_ZYGOTE_READY && !worker->context->closed &&
+           atomic_load(&worker->progress.markers->pinned) == 0;
 }
 
 static void depart(struct bhi_worker *worker) {

@@ -133,6 +133,85 @@ TEST(c1_access_changes_only_with_what_is_written) {
     BHT_EQ(cuda()->writable.count, 0);
 }
 
+/* Before the first kernel, host memory that is copied to again is registered, so that nothing is staged. */
+static uint32_t *pin_host(void) {
+    rig_ptx_kernel(WILD, "wild_write");
+    uint32_t *host = rig_buffer(1, 65536);
+    rig_make(3, 65536);
+    for (uint32_t round = 1; round <= 3; round++) {
+        rig_begin();
+        rig_fill(3, 0, 65536, round);
+        rig_copy(3, 0, 1, 0, 65536);
+        rig_run_ok();
+        BHT_EQ(host[16383], round);
+        BHT_EQ(buffer(1)->pinned, round > 1);
+        BHT_EQ(rig.markers->pinned, round > 1);
+    }
+    return host;
+}
+
+static void copy_once_more(uint32_t value) {
+    rig_begin();
+    rig_fill(3, 0, 65536, value);
+    rig_copy(3, 0, 1, 0, 65536);
+    rig_run_ok();
+}
+
+TEST(c1_a_kernel_cannot_write_what_was_pinned_for_copies) {
+    uint32_t *host = pin_host();
+    const uint64_t address = (uintptr_t)buffer(1)->writes; /* the device has it there */
+    write_wildly(buffer(3)->memory.address, 3);
+    rig_run_ok();
+    BHT_TRUE(!buffer(1)->pinned && rig.markers->pinned == 0);
+    BHT_TRUE(cuda()->device.api.cuMemHostUnregister(buffer(1)->writes) != CUDA_SUCCESS);
+    copy_once_more(4);
+    copy_once_more(5);
+    BHT_EQ(host[0], 5);
+    BHT_TRUE(!buffer(1)->pinned);
+    if (!rig_cuda_is_fake()) { /* whose kernels reach all of the process */
+        write_wildly(address, 3);
+        expect_fault(1);
+        BHT_EQ(host[0], 5);
+    }
+}
+
+static CUresult fail_register(void *a, size_t b, unsigned c) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+static CUresult fail_unregister(void *a) {
+    return CUDA_ERROR_UNKNOWN;
+}
+
+TEST(copies_go_on_where_nothing_can_be_pinned) {
+    uint32_t *host = rig_buffer(1, 65536);
+    rig_make(3, 65536);
+    cuda()->device.api.cuMemHostRegister = fail_register;
+    for (uint32_t round = 1; round <= 3; round++) {
+        copy_once_more(round);
+        BHT_EQ(host[16383], round);
+    }
+    BHT_TRUE(!buffer(1)->pinned);
+    BHT_TRUE(cuda()->pinned.count == 0 && rig.markers->pinned == 0);
+}
+
+TEST(c1_no_kernel_runs_while_memory_is_pinned) {
+    uint32_t *host = pin_host();
+    const struct bhi_cuda_api good = cuda()->device.api;
+    cuda()->device.api.cuMemHostUnregister = fail_unregister;
+    for (int i = 0; i < 2; i++) {
+        write_wildly(buffer(3)->memory.address, 3);
+        rig_run_fails(BH_CUDA, BHI_NO_COMMAND, "cuMemHostUnregister");
+        BHT_TRUE(!cuda()->has_run && rig.markers->pinned == 1);
+    }
+    copy_once_more(7);
+    BHT_EQ(host[0], 7);
+    cuda()->device.api = good;
+    rig_detach(1);
+    BHT_EQ(rig.markers->pinned, 0);
+    write_wildly(buffer(3)->memory.address, 3);
+    rig_run_ok();
+}
+
 /* Host memory that a kernel writes in part keeps the rest, and gets nothing of a record that fails. */
 TEST(outputs_in_the_host_are_staged) {
     rig_add_kernel(ADD);

@@ -147,7 +147,7 @@ static VKAPI_ATTR void VKAPI_CALL note_marker(VkCommandBuffer commands, VkBuffer
                                               VkDeviceSize offset, VkDeviceSize size,
                                               const void *words) {
     const struct bhi_markers *markers = words;
-    BHT_EQ(size, sizeof *markers);
+    BHT_EQ(size, offsetof(struct bhi_markers, pinned));
     note(" %u/%u", markers->started, markers->completed);
     replaced.CmdUpdateBuffer(commands, buffer, offset, size, words);
 }

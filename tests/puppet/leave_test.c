@@ -374,7 +374,7 @@ TEST(what_a_confined_worker_had_is_judged_before_its_burial) {
 
 /* It has to be known how it ended, and that it kept to its rules; it is one at a time. */
 TEST(a_confined_worker_waits_for_its_burial_where_more_is_open) {
-    enum { STATUS_UNKNOWN, NOT_HELD, LIED, OWES, ZYGOTE_LOST, SECOND, WAYS };
+    enum { STATUS_UNKNOWN, NOT_HELD, LIED, OWES, PINNED, ZYGOTE_LOST, SECOND, WAYS };
     for (int way = 0; way < WAYS; way++) {
         puppet_again();
         struct bhi_worker *worker = idle_worker();
@@ -387,6 +387,7 @@ TEST(a_confined_worker_waits_for_its_burial_where_more_is_open) {
         ends_held(worker, way == STATUS_UNKNOWN ? 0 : SIGKILL);
         worker->core.life.state = way == NOT_HELD ? BHI_EXITED : BHI_HOLDING;
         worker->core.life.violated = way == LIED;
+        atomic_store(&puppet_side(worker)->markers->pinned, way == PINNED);
         if (way == OWES) {
             bhi_list_append(&worker->makes, &make.link);
         }

@@ -35,6 +35,8 @@ struct bhi_cuda_backend {
     uint64_t record;
     struct bhi_cuda_buffers wanted, staged;
     struct bhi_cuda_buffers writable; /* mapped for writing now (C1) */
+    struct bhi_cuda_buffers pinned;   /* host memory, for copies from the device, until |has_run| */
+    bool has_run;                     /* a kernel of the host's: from then on nothing is pinned */
     uint64_t submits, imported_bytes;
 };
 
@@ -49,6 +51,8 @@ bool bhi_cuda_buffers_add(struct bhi_cuda_buffers *list, struct bhi_cuda_buffer 
 void bhi_cuda_buffers_remove(struct bhi_cuda_buffers *list, const struct bhi_cuda_buffer *buffer);
 
 /* record.c */
+/* Tells the supervisor whether host memory is pinned. */
+void bhi_cuda_say_pinned(struct bhi_cuda_backend *backend);
 /* Loads the kernel for the record |seq|; UINT64_MAX: for none. Returns NULL and *error. */
 struct bhi_cuda_kernel *bhi_cuda_find_kernel(struct bhi_cuda_backend *backend, uint64_t id,
                                              uint64_t seq, struct bhi_error *error);
@@ -61,7 +65,8 @@ bool bhi_cuda_plan(struct bhi_cuda_backend *backend, const struct bhi_lane_recor
 bool bhi_cuda_access_fits(const struct bhi_cuda_backend *backend,
                           const struct bhi_lane_record *record);
 /* Maps for writing exactly what the planned record writes. Nothing runs. */
-bool bhi_cuda_access_switch(struct bhi_cuda_backend *backend, struct bhi_error *error);
+bool bhi_cuda_access_switch(struct bhi_cuda_backend *backend, const struct bhi_lane_record *record,
+                            struct bhi_error *error);
 /* Hands the planned record to the device. On failure returns false and *error: a part of it may run. */
 bool bhi_cuda_enqueue(struct bhi_cuda_backend *backend, const struct bhi_lane_record *record,
                       struct bhi_error *error);

@@ -77,6 +77,17 @@ bool bhi_cuda_buffer_register(const struct bhi_cuda_device *d, struct bhi_cuda_b
     return result == CUDA_SUCCESS;
 }
 
+bool bhi_cuda_buffer_pin(const struct bhi_cuda_device *d, struct bhi_cuda_buffer *b) {
+    b->pinned = d->api.cuMemHostRegister(b->writes, b->mapped, 0) == CUDA_SUCCESS;
+    return b->pinned;
+}
+
+CUresult bhi_cuda_buffer_unpin(const struct bhi_cuda_device *d, struct bhi_cuda_buffer *b) {
+    const CUresult result = b->pinned ? d->api.cuMemHostUnregister(b->writes) : CUDA_SUCCESS;
+    b->pinned = b->pinned && result != CUDA_SUCCESS;
+    return result;
+}
+
 /* Says how much there is. */
 static void say_sizes(const struct bhi_cuda_device *d, uint64_t bytes, struct bhi_error *error) {
     size_t available = 0, total = 0;
@@ -175,6 +186,7 @@ void bhi_cuda_buffer_destroy(const struct bhi_cuda_device *d, struct bhi_cuda_bu
     if (b->registered) {
         (void)d->api.cuMemHostUnregister(b->reads);
     }
+    (void)bhi_cuda_buffer_unpin(d, b);
     bhi_cuda_memory_free(d, &b->memory);
     if (b->reads) {
         munmap(b->reads, b->mapped);

@@ -21,6 +21,8 @@ struct bhi_cuda_buffer {
     void *reads, *writes; /* mappings of it; |writes| NULL unless writable */
     size_t mapped;
     CUdeviceptr registered; /* the device's address of |reads|; 0: not yet */
+    bool copied;            /* a large copy from the device has gone there */
+    bool pinned;            /* |writes| is registered: no kernel may run */
     /* Of the record that is being recorded (record.c). */
     uint64_t staged;                   /* its number: the stage stands for the buffer in it */
     uint64_t wanted;                   /* its number: it writes |memory| */
@@ -42,6 +44,10 @@ void bhi_cuda_buffer_destroy(const struct bhi_cuda_device *device, struct bhi_cu
  * *error. */
 bool bhi_cuda_buffer_stage(const struct bhi_cuda_device *device, struct bhi_cuda_buffer *buffer,
                            struct bhi_error *error);
+/* Registers it for writing: copies from the device need no staging then. Returns false if it cannot. */
+bool bhi_cuda_buffer_pin(const struct bhi_cuda_device *device, struct bhi_cuda_buffer *buffer);
+CUresult bhi_cuda_buffer_unpin(const struct bhi_cuda_device *device,
+                               struct bhi_cuda_buffer *buffer);
 bool bhi_cuda_buffer_register(const struct bhi_cuda_device *device, struct bhi_cuda_buffer *buffer,
                               struct bhi_error *error);
 

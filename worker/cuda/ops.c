@@ -45,6 +45,7 @@ static void destroy(struct bhi_backend *backend) {
     free(b->wanted.items);
     free(b->staged.items);
     free(b->writable.items);
+    free(b->pinned.items);
     bhi_cuda_device_fini(&b->device);
     free(b);
 }
@@ -116,8 +117,10 @@ static size_t survey(const struct bhi_backend_config *config, struct bhi_msg_dev
 
 static void drop(struct bhi_cuda_backend *b, struct bhi_cuda_buffer *buffer) {
     bhi_cuda_buffers_remove(&b->writable, buffer);
+    bhi_cuda_buffers_remove(&b->pinned, buffer);
     b->imported_bytes -= buffer->error.status == BH_OK ? buffer->size : 0;
     bhi_cuda_buffer_destroy(&b->device, buffer);
+    bhi_cuda_say_pinned(b);
 }
 
 static void detach(struct bhi_backend *backend, uint64_t id) {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REGISTER_LEAST 65536u /* bytes of a copy from host memory that is not registered yet */
+#define REGISTER_LEAST 65536u /* bytes of a copy for which host memory is registered */
 
 bool bhi_cuda_buffers_add(struct bhi_cuda_buffers *list, struct bhi_cuda_buffer *buffer) {
     if (!BHI_ARRAY_RESERVE(list->items, list->capacity, list->count + 1)) {
@@ -26,6 +26,10 @@ void bhi_cuda_buffers_remove(struct bhi_cuda_buffers *list, const struct bhi_cud
             return;
         }
     }
+}
+
+void bhi_cuda_say_pinned(struct bhi_cuda_backend *b) {
+    atomic_store(&b->page->markers.pinned, b->pinned.count > 0);
 }
 
 /* -- planning --------------------------------------------------------------------------------- */
@@ -170,6 +174,17 @@ static bool plan_dispatch(struct bhi_cuda_backend *b, const struct bhi_cmd_dispa
                                  error);
 }
 
+/* Copies from the device go to |dst| again: registering it takes as long as two of them in the driver's
+ * staging. A worker that has run a kernel leaves it. */
+static void pin(struct bhi_cuda_backend *b, struct bhi_cuda_buffer *dst) {
+    if (dst->copied && !dst->pinned && !b->has_run && bhi_cuda_buffers_add(&b->pinned, dst)) {
+        bhi_cuda_say_pinned(b); /* before it is */
+        b->pinned.count -= !bhi_cuda_buffer_pin(&b->device, dst);
+        bhi_cuda_say_pinned(b);
+    }
+    dst->copied = true;
+}
+
 static bool plan_copy(struct bhi_cuda_backend *b, const struct bhi_cmd_copy *copy,
                       struct bhi_error *error) {
     struct bhi_cuda_buffer *src = find_buffer(b, copy->src, false, error);
@@ -181,6 +196,9 @@ static bool plan_copy(struct bhi_cuda_backend *b, const struct bhi_cmd_copy *cop
     if (src->in_host && copy->bytes >= REGISTER_LEAST && b->device.registers_read_only &&
         !bhi_cuda_buffer_register(&b->device, src, error)) {
         return false;
+    }
+    if (!src->in_host && dst->in_host && copy->bytes >= REGISTER_LEAST) {
+        pin(b, dst);
     }
     /* From host to host it goes through the stage; from the device straight to the host. */
     return !dst->in_host ? want(b, dst, error) : !src->in_host || stage(b, dst, error);
@@ -249,11 +267,27 @@ bool bhi_cuda_access_fits(const struct bhi_cuda_backend *b, const struct bhi_lan
             return false;
         }
     }
-    return b->wanted.count == b->writable.count || !has_kernel(record);
+    return (b->wanted.count == b->writable.count && b->pinned.count == 0) || !has_kernel(record);
 }
 
-bool bhi_cuda_access_switch(struct bhi_cuda_backend *b, struct bhi_error *error) {
+/* The kernels of |record| are the first: they could write what is pinned. */
+static CUresult unpin(struct bhi_cuda_backend *b, const struct bhi_lane_record *record) {
     CUresult result = CUDA_SUCCESS;
+    while (b->pinned.count > 0 && result == CUDA_SUCCESS && has_kernel(record)) {
+        result = bhi_cuda_buffer_unpin(&b->device, b->pinned.items[b->pinned.count - 1]);
+        b->pinned.count -= result == CUDA_SUCCESS;
+    }
+    bhi_cuda_say_pinned(b);
+    return result;
+}
+
+bool bhi_cuda_access_switch(struct bhi_cuda_backend *b, const struct bhi_lane_record *record,
+                            struct bhi_error *error) {
+    CUresult result = unpin(b, record);
+    if (result != CUDA_SUCCESS) {
+        bhi_error_cuda(error, &b->device.api, result, "cuMemHostUnregister");
+        return false;
+    }
     for (size_t i = b->writable.count; result == CUDA_SUCCESS && i-- > 0;) {
         struct bhi_cuda_buffer *buffer = b->writable.items[i];
         if (buffer->wanted != b->record) {
@@ -350,6 +384,7 @@ static CUresult enqueue_dispatch(struct bhi_cuda_backend *b,
     }
     if (result == CUDA_SUCCESS) {
         *out_call = "cuLaunchKernel";
+        b->has_run = true;
         (void)bhi_cuda_kernel_place(k, bound, bhi_cmd_push(dispatch), dispatch->push_size, values,
                                     &ignored);
         result = b->device.api.cuLaunchKernel(

@@ -236,7 +236,7 @@ static void run_one(struct flight *f, size_t place) {
         return;
     }
     bhi_backend_compiled(&b->base);
-    if (!joins && !bhi_cuda_access_fits(b, record) && !bhi_cuda_access_switch(b, error)) {
+    if (!joins && !bhi_cuda_access_fits(b, record) && !bhi_cuda_access_switch(b, record, error)) {
         refuse(f, place);
         return;
     }

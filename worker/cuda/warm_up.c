@@ -108,5 +108,6 @@ bool bhi_cuda_warm_up(struct bhi_backend *backend, struct bhi_error *error) {
     bhi_backend_detach(backend, MADE);
     bhi_backend_detach(backend, TAKEN);
     b->submits = 0;
+    b->has_run = false;
     return good;
 }

@@ -53,7 +53,7 @@ void bhi_vk_merge_fini(struct bhi_vk_backend *b) {
 
 static void write_marker(struct bhi_recorder *r, uint64_t started, uint64_t completed) {
     const uint32_t words[2] = {(uint32_t)started, (uint32_t)completed};
-    _Static_assert(sizeof words == sizeof(struct bhi_markers), "both words at once");
+    _Static_assert(sizeof words == offsetof(struct bhi_markers, pinned), "both words at once");
     r->backend->device.api.CmdUpdateBuffer(r->commands, r->backend->page_buffer.buffer,
                                            offsetof(struct bhi_marker_page, markers), sizeof words,
                                            words);
