@@ -7,19 +7,16 @@
 #include "judge/data/filler.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/check.h"
 #include "formats/dtype.h"
 #include "judge/data/draw.h"
+#include "judge/data/team.h"
 #include "judge/data/wide.h"
 
-/* |LEAST_PART|: elements that a thread is worth. |BLOCK| fits the first cache, with all that is
- * made of it. */
-enum { THREADS = 8, LEAST_PART = 1 << 15, BLOCK = BHI_BLOCK };
+/* |PART|: elements that a thread is worth. |BLOCK| fits the first cache, with all that is made of it. */
+enum { BLOCK = BHI_BLOCK, PART = BLOCK << 7 };
 
 /* What a counter is for, so that no two uses share numbers. */
 enum use { VALUE, CHOICE, NOISE };
@@ -392,7 +389,6 @@ BHI_PART void sprinkle(double share, struct bhi_filler_place place, bh_dtype dty
 
 /* A part of an array, which one thread fills. */
 struct part {
-    pthread_t thread;
     const struct bhi_filler *filler;
     struct bhi_filler_place place;
     bh_dtype dtype;
@@ -456,39 +452,32 @@ BHI_WIDE static void noise_widely(struct bhi_filler_place place, uint8_t *out, u
     fill_noise(place, out, size);
 }
 
-static void *fill_part(void *argument) {
-    const struct part *part = argument;
+/* A job of which a team does parts. */
+struct fill {
+    struct part all;
+    uint64_t step; /* elements of a part */
+};
+
+static void fill_part(const struct part *part) {
     (bhi_is_wide() ? fill_widely : fill_plainly)(part);
-    return NULL;
+}
+
+static void fill_step(void *job, uint64_t index) {
+    const struct fill *fill = job;
+    struct part part = fill->all;
+    part.begin = fill->step * index;
+    part.out += part.begin * bhi_dtype_size(part.dtype);
+    part.end = part.end - part.begin < fill->step ? part.end : part.begin + fill->step;
+    fill_part(&part);
 }
 
 void bhi_filler_fill(const struct bhi_filler *filler, struct bhi_filler_place place, bh_dtype dtype,
                      uint64_t count, void *out) {
-    struct part parts[THREADS];
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    const uint64_t most = processors > 1 && processors < THREADS ? (uint64_t)processors : THREADS;
-    const uint64_t fitting = count / LEAST_PART;
-    const uint64_t used = processors < 2 || fitting < 2 ? 1 : fitting < most ? fitting : most;
-    const uint64_t step = count / used / BLOCK * BLOCK;
-    uint64_t started = 0;
-    for (uint64_t i = 0; i < used; i++) {
-        parts[i] = (struct part){.filler = filler,
-                                 .place = place,
-                                 .dtype = dtype,
-                                 .begin = step * i,
-                                 .end = i + 1 < used ? step * (i + 1) : count,
-                                 .out = (uint8_t *)out + step * i * bhi_dtype_size(dtype)};
-    }
-    while (started + 1 < used &&
-           pthread_create(&parts[started].thread, NULL, fill_part, &parts[started]) == 0) {
-        started++;
-    }
-    for (uint64_t i = started; i < used; i++) {
-        (void)fill_part(&parts[i]);
-    }
-    for (uint64_t i = 0; i < started; i++) {
-        BHI_CHECK(pthread_join(parts[i].thread, NULL) == 0);
-    }
+    struct fill fill = {
+        .all = {.filler = filler, .place = place, .dtype = dtype, .end = count, .out = out},
+        .step = PART,
+    };
+    bhi_team_run((count + PART - 1) / PART, fill_step, &fill);
 }
 
 void bhi_filler_fill_part(const struct bhi_filler *filler, struct bhi_filler_place place,
@@ -499,7 +488,7 @@ void bhi_filler_fill_part(const struct bhi_filler *filler, struct bhi_filler_pla
                         .begin = first,
                         .end = first + count,
                         .out = out};
-    (void)fill_part(&part);
+    fill_part(&part);
 }
 
 void bhi_filler_noise(struct bhi_filler_place place, void *out, uint64_t size) {

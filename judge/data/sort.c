@@ -3,6 +3,10 @@
 #include <string.h>
 
 #include "formats/dtype.h"
+#include "judge/data/team.h"
+
+/* |LEAST_SHARED|: keys that several threads are worth. */
+enum { FEW = 32, DIGIT = 8, FIRST_DIGIT = 11, LEAST_SHARED = 1 << 16 };
 
 /* The key that sorts as the number does: NaNs at the ends. |sign| is the bit. */
 static inline uint64_t key_of(bool is_float, bool is_signed, uint64_t sign, uint64_t bits,
@@ -58,27 +62,24 @@ static void insert(uint8_t *keys, uint64_t count, uint32_t size) {
     }
 }
 
-/* In place, as arrays may be large: each key goes to the part of those that have the same byte
- * |byte|, then each part is sorted by the bytes below. */
-static void sort(uint8_t *keys, uint64_t count, uint32_t size, uint32_t byte) {
-    enum { FEW = 32, VALUES = 256 };
-    uint64_t next[VALUES], end[VALUES] = {0};
-    if (count <= FEW) {
-        insert(keys, count, size);
-        return;
-    }
+/* In place, as arrays may be large: brings each key to the part of those that have the same digit, the
+ * |bits| from bit |low| on. |end| gets where each part ends. */
+static void split(uint8_t *keys, uint64_t count, uint32_t size, uint32_t low, uint32_t bits,
+                  uint64_t *next, uint64_t *end) {
+    const uint64_t values = UINT64_C(1) << bits, mask = values - 1;
+    memset(end, 0, values * sizeof *end);
     for (uint64_t i = 0; i < count; i++) {
-        end[keys[i * size + byte]]++; /* little endian */
+        end[load(keys + i * size, size) >> low & mask]++;
     }
-    for (uint64_t value = 0, begin = 0; value < VALUES; value++) {
+    for (uint64_t value = 0, begin = 0; value < values; value++) {
         next[value] = begin;
         begin += end[value];
         end[value] = begin;
     }
-    for (uint64_t value = 0; value < VALUES; value++) {
+    for (uint64_t value = 0; value < values; value++) {
         while (next[value] < end[value]) {
             uint64_t key = load(keys + next[value] * size, size);
-            for (uint64_t of = key >> (8 * byte) & 255; of != value; of = key >> (8 * byte) & 255) {
+            for (uint64_t of; (of = key >> low & mask) != value;) {
                 uint8_t *const place = keys + next[of]++ * size;
                 const uint64_t other = load(place, size);
                 store(key, place, size);
@@ -87,10 +88,46 @@ static void sort(uint8_t *keys, uint64_t count, uint32_t size, uint32_t byte) {
             store(key, keys + next[value]++ * size, size);
         }
     }
-    for (uint64_t value = 0, begin = 0; value < VALUES && byte; value++) {
-        sort(keys + begin * size, end[value] - begin, size, byte - 1);
+}
+
+/* By the lowest |bits|: each part by those below its digit. */
+static void sort(uint8_t *keys, uint64_t count, uint32_t size, uint32_t bits) {
+    uint64_t next[1 << DIGIT], end[1 << DIGIT];
+    if (count <= FEW || bits == 0) {
+        insert(keys, count, size);
+        return;
+    }
+    const uint32_t digit = bits < DIGIT ? bits : DIGIT, low = bits - digit;
+    split(keys, count, size, low, digit, next, end);
+    for (uint64_t value = 0, begin = 0; value < UINT64_C(1) << digit && low; value++) {
+        sort(keys + begin * size, end[value] - begin, size, low);
         begin = end[value];
     }
+}
+
+/* The parts of the first digit, which a team sorts. */
+struct parts {
+    uint8_t *keys;
+    uint32_t size, rest; /* |rest|: bits below that digit */
+    uint64_t end[1 << FIRST_DIGIT];
+};
+
+static void sort_part(void *job, uint64_t value) {
+    const struct parts *parts = job;
+    const uint64_t begin = value ? parts->end[value - 1] : 0;
+    sort(parts->keys + begin * parts->size, parts->end[value] - begin, parts->size, parts->rest);
+}
+
+static void sort_all(uint8_t *keys, uint64_t count, uint32_t size) {
+    uint64_t next[1 << FIRST_DIGIT];
+    const uint32_t digit = size == 1 ? DIGIT : FIRST_DIGIT;
+    struct parts parts = {.keys = keys, .size = size, .rest = 8 * size - digit};
+    if (count < LEAST_SHARED) {
+        sort(keys, count, size, 8 * size);
+        return;
+    }
+    split(keys, count, size, parts.rest, digit, next, parts.end);
+    bhi_team_run(UINT64_C(1) << digit, sort_part, &parts);
 }
 
 void bhi_sort(bh_dtype dtype, bool reversed, uint64_t count, void *elements) {
@@ -103,7 +140,7 @@ void bhi_sort(bh_dtype dtype, bool reversed, uint64_t count, void *elements) {
         store(key_of(is_float, is_signed, sign, load(out + i * size, size), false) ^ flip,
               out + i * size, size);
     }
-    sort(out, count, size, size - 1);
+    sort_all(out, count, size);
     for (uint64_t i = 0; i < count; i++) {
         store(key_of(is_float, is_signed, sign,
                      load(out + i * size, size) ^ (flip >> (64 - 8 * size)), true),

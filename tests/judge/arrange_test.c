@@ -68,6 +68,28 @@ TEST(sorted_numbers_ascend_and_are_those_of_the_generator) {
     }
 }
 
+/* These are filled and sorted by several threads. */
+TEST(numbers_of_large_arrays_ascend) {
+    enum { LARGE = 200001 };
+    const struct bhi_filler_place place = {.seed = 7};
+    for (size_t k = 0; k < BHI_ELEMENT_COUNT; k++) {
+        const bh_dtype dtype = bhi_dtypes[k];
+        const uint32_t size = bhi_dtype_size(dtype);
+        const struct bhi_filler *filler = bhi_dtype_is_float(dtype) ? &normal : &bits;
+        uint8_t *large = bht_own(calloc(LARGE, size)), *before = bht_own(calloc(LARGE, size));
+        double sum = 0, sum_before = 0;
+        bhi_filler_fill(filler, place, dtype, LARGE, before);
+        bhi_arrange(BHI_ARRANGE_SORTED, filler, place, dtype, LARGE, large);
+        for (uint64_t i = 0; i < LARGE; i++) {
+            BHT_TRUE(!i || value(dtype, large, i - 1) <= value(dtype, large, i));
+            sum += value(dtype, large, i) / LARGE;
+            sum_before += value(dtype, before, i) / LARGE;
+        }
+        BHT_TRUE(fabs(sum - sum_before) <= 1e-9 * (1 + fabs(sum)));
+        BHT_TRUE(memcmp(large, large + (LARGE - 1) * size, size) != 0);
+    }
+}
+
 TEST(equal_numbers_are_one_that_the_seed_draws) {
     arrange(BHI_ARRANGE_EQUAL, &normal, BH_DTYPE_F32, 7);
     const double first = value(BH_DTYPE_F32, got, 0);
