@@ -60,6 +60,14 @@ static int64_t most_of(bh_dtype dtype) {
     return form_of(dtype) == FORM_BOOL ? 1 : bits >= 63 ? INT64_MAX : (INT64_C(1) << bits) - 1;
 }
 
+struct bhi_maker_array bhi_maker_array_of(const struct bhi_trial_array *array, uint64_t offset) {
+    return (struct bhi_maker_array){.filler = array->fill.filler,
+                                    .place = array->place,
+                                    .dtype = array->form.dtype,
+                                    .count = array->count,
+                                    .offset = offset};
+}
+
 static bool is_real(enum bhi_filler_kind kind) {
     return kind == BHI_FILLER_UNIFORM || kind == BHI_FILLER_NORMAL;
 }

@@ -23,6 +23,8 @@ struct bhi_maker_array {
     uint64_t offset;
 };
 
+struct bhi_maker_array bhi_maker_array_of(const struct bhi_trial_array *array, uint64_t offset);
+
 /* It uses the stream from one thread at a time. */
 struct bhi_maker {
     bh_stream *stream;              /* borrowed */

@@ -134,14 +134,6 @@ static bool generate(struct bhi_material *material, const uint64_t *seeds, uint8
     return good || bhi_judge_outcome_memory(outcome);
 }
 
-static struct bhi_maker_array made_of(const struct bhi_trial_array *array, uint64_t offset) {
-    return (struct bhi_maker_array){.filler = array->fill.filler,
-                                    .place = array->place,
-                                    .dtype = array->form.dtype,
-                                    .count = array->count,
-                                    .offset = offset};
-}
-
 /* Lists the arrays of all runs. */
 static struct bhi_maker_array *list_made(const struct bhi_material *material, size_t *out_count) {
     const struct bhi_task *task = material->court->task;
@@ -152,8 +144,8 @@ static struct bhi_maker_array *list_made(const struct bhi_material *material, si
         const struct bhi_lap_place place = {.inputs_begin = i * material->stride};
         for (uint32_t k = 0; k < task->array_count; k++) {
             if (task->arrays[k].role == BHI_TASK_IN) {
-                list[(*out_count)++] = made_of(&material->trials[i].arrays[k],
-                                               bhi_lap_input(&place, task, material->of, k));
+                list[(*out_count)++] = bhi_maker_array_of(
+                    &material->trials[i].arrays[k], bhi_lap_input(&place, task, material->of, k));
             }
         }
     }
@@ -175,17 +167,20 @@ static bool is_made(const struct bhi_material *material) {
 bool bhi_maker_open_for(const struct bhi_court *court, const struct bhi_trial *of,
                         struct bhi_maker *out, struct bhi_judge_outcome *outcome) {
     static const uint64_t seeds[1] = {0};
+    struct bhi_maker_array list[BHI_TASK_ARRAYS];
     struct bhi_material material;
-    size_t count;
+    size_t count = 0;
     bhi_material_open(court, of, &material);
     material.count = 1;
     material.trials = calloc(1, sizeof *material.trials);
-    struct bhi_maker_array *list = NULL;
     bool good = material.trials ? generate(&material, seeds, NULL, outcome)
                                 : bhi_judge_outcome_memory(outcome);
-    good = good && ((list = list_made(&material, &count)) || bhi_judge_outcome_memory(outcome)) &&
-           bhi_maker_open(court, court->source, list, count, out, outcome);
-    free(list);
+    for (uint32_t k = 0; k < court->task->array_count && good; k++) {
+        if (court->task->arrays[k].role < BHI_TASK_OUT) {
+            list[count++] = bhi_maker_array_of(&material.trials[0].arrays[k], 0);
+        }
+    }
+    good = good && bhi_maker_open(court, court->source, list, count, out, outcome);
     bhi_material_drop(&material);
     return good;
 }

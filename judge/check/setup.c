@@ -407,9 +407,15 @@ static bool make_buffer(const struct bhi_court *court, struct bhi_setup *setup, 
 }
 
 /* Of a timed run: what is read and written is given to each anew. */
-static bool write_held(const struct bhi_setup *setup, uint32_t index,
+static bool write_held(const struct bhi_court *court, const struct bhi_setup *setup, uint32_t index,
                        struct bhi_judge_outcome *outcome) {
     const struct bhi_trial_array *array = &setup->trial->arrays[index];
+    /* The maker ends with zeros where the margin's words have to begin. */
+    if (court->maker && array->form.bytes % sizeof(uint32_t) == 0 &&
+        bhi_maker_can(court->maker, &array->fill.filler, array->form.dtype)) {
+        const struct bhi_maker_array made = bhi_maker_array_of(array, setup->offsets[index]);
+        return bhi_maker_make(court->maker, &made, 1, setup->racked[index].buffer, outcome);
+    }
     void *const room = malloc(array->form.bytes);
     if (!room) {
         return bhi_judge_outcome_memory(outcome);
@@ -422,8 +428,8 @@ static bool write_held(const struct bhi_setup *setup, uint32_t index,
 }
 
 /* Of a timed run. */
-static bool find_place(const struct bhi_lap_place *place, struct bhi_setup *setup, uint32_t index,
-                       struct bhi_judge_outcome *outcome) {
+static bool find_place(const struct bhi_court *court, const struct bhi_lap_place *place,
+                       struct bhi_setup *setup, uint32_t index, struct bhi_judge_outcome *outcome) {
     struct bhi_racked *const racked = &setup->racked[index];
     const uint64_t bytes = setup->forms[index].bytes;
     setup->lent |= UINT64_C(1) << index;
@@ -441,7 +447,7 @@ static bool find_place(const struct bhi_lap_place *place, struct bhi_setup *setu
         }
         bhi_margins_repeat(racked->margins, place->word, bytes);
     }
-    return !has_content(setup, index) || write_held(setup, index, outcome);
+    return !has_content(setup, index) || write_held(court, setup, index, outcome);
 }
 
 /* Finds the buffer of array |index| and fills it. No two runs have the same noise. */
@@ -489,7 +495,7 @@ static bool make(struct bhi_court *court, const struct bhi_program *program,
         show(court, program, setup);
     }
     for (uint32_t i = 0; i < setup->count; i++) {
-        if (!(place ? find_place(place, setup, i, outcome)
+        if (!(place ? find_place(court, place, setup, i, outcome)
                     : find_buffer(court, setup, i, outcome))) {
             return false;
         }

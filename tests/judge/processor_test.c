@@ -346,6 +346,27 @@ static bool worker_has_input(bh_stream *stream, const bh_command *command) {
     return pid > 0 && find_mapped(pid, 0, &inode);
 }
 
+/* What the device has made last, and how often. */
+static struct {
+    size_t count;
+    struct bhi_maker_array array;
+} made;
+
+BHT_WRAP(bool, bhi_maker_make, const struct bhi_maker *maker, const struct bhi_maker_array *arrays,
+         size_t count, bh_buffer *into, struct bhi_judge_outcome *outcome_) {
+    made.count += count;
+    made.array = arrays[count - 1];
+    return __real_bhi_maker_make(maker, arrays, count, into, outcome_);
+}
+
+/* The kernel finds it where it was made. */
+static void expect_made(const bh_command *command) {
+    float expected[64];
+    bhi_filler_fill(&made.array.filler, made.array.place, BH_DTYPE_F32, 64, expected);
+    BHT_MEM_EQ((uint8_t *)input_of(command) + command->dispatch.bindings[0].offset, expected,
+               sizeof expected);
+}
+
 /* A worker works 1000 ns while caches are flushed, and 10 ns in each run. */
 BHT_WRAP(bool, bhi_court_submit, bh_stream *stream, const bh_command *commands, uint32_t count,
          struct bhi_clocked *out, struct bhi_judge_outcome *outcome_) {
@@ -354,6 +375,9 @@ BHT_WRAP(bool, bhi_court_submit, bh_stream *stream, const bh_command *commands, 
     /* The empty kernel's worker is the judge's own. */
     spied.seen_too_early |=
         dispatch && stream != timer.base.stream && worker_has_input(stream, commands);
+    if (dispatch && made.count) {
+        expect_made(commands);
+    }
     if (dispatch && spied.runs < BHT_COUNT(spied.inputs)) {
         memcpy(&spied.inputs[spied.runs++], input_of(commands), sizeof spied.inputs[0]);
     }
@@ -419,15 +443,30 @@ TEST(a_worker_has_its_inputs_no_sooner_than_its_submission) {
     end();
 }
 
-/* It keeps the memory that it writes. But what is read there first is for nobody before. */
-TEST(a_worker_has_what_it_reads_and_writes_no_sooner_either) {
+/* It keeps the memory that it writes. But what is read there first is for nobody before, whoever makes it. */
+static void read_and_write(bool on_device) {
+    struct bhi_maker maker = {.kernel = NULL};
     FILE *file = fopen("double.comp", "w");
     BHT_TRUE(file && fputs(doubles, file) >= 0 && fclose(file) == 0);
     text = text_of_inout;
     begin(false, NULL);
+    if (on_device) {
+        BHT_TRUE(bhi_maker_open_for(&court, bhi_timed_trial(&court, 0), &maker, &outcome));
+        court.maker = &maker;
+    }
     expect_inputs_in_time();
+    BHT_EQ(made.count, on_device ? 3 * 3 : 0);
+    court.maker = NULL;
+    bhi_maker_close(&maker);
     end();
     BHT_EQ(remove("double.comp"), 0);
+}
+
+TEST(a_worker_has_what_it_reads_and_writes_no_sooner_either) {
+    read_and_write(false);
+}
+TEST(what_runs_read_and_write_the_device_makes_as_it_makes_inputs) {
+    read_and_write(true);
 }
 
 /* The same bytes, whoever makes them; and where workers do not trust each other, for each alone. */
