@@ -2,8 +2,22 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static const uint64_t limit_ns = 10000000000u; /* for a buffer that nobody uses */
+
+void *bhi_content_room(uint64_t size) {
+    enum { LARGE = 4 << 20, PAGE = 2 << 20 };
+    if (size < LARGE || size > SIZE_MAX - PAGE) {
+        return malloc(size);
+    }
+    const size_t pages = (size + PAGE - 1) / PAGE * PAGE;
+    void *const room = aligned_alloc(PAGE, pages);
+    if (room) {
+        (void)madvise(room, pages, MADV_HUGEPAGE); /* as it is elsewhere */
+    }
+    return room;
+}
 
 bool bhi_content_make(bh_context *context, bh_stream *near, uint64_t size, bh_buffer **out_buffer,
                       struct bhi_judge_outcome *outcome) {
@@ -28,7 +42,7 @@ static bool map(bh_buffer *buffer, bh_map_intent intent, void **out_room,
 }
 
 static bool allocate(uint64_t size, void **out_room, struct bhi_judge_outcome *outcome) {
-    *out_room = malloc(size);
+    *out_room = bhi_content_room(size);
     return *out_room || bhi_judge_outcome_memory(outcome);
 }
 
@@ -80,6 +94,6 @@ void bhi_content_leave(bh_buffer *buffer, void *room) {
 }
 
 void *bhi_content_take(bh_buffer *buffer, void *room, uint64_t offset, uint64_t size) {
-    void *const taken = bhi_content_is_mapped(buffer) ? malloc(size) : room;
+    void *const taken = bhi_content_is_mapped(buffer) ? bhi_content_room(size) : room;
     return taken ? memmove(taken, (uint8_t *)room + offset, size) : NULL;
 }

@@ -6,6 +6,9 @@
 
 #include "judge/check/outcome.h"
 
+/* Memory for an array, for free(); NULL: it ran out. A large one has large pages where the kernel gives
+ * them: a judge spends a fifth of its time on the faults of small ones otherwise. */
+void *bhi_content_room(uint64_t size);
 /* Makes a buffer in the memory of the device of |near|, if it has one of its own; NULL: in the
  * host's. */
 bool bhi_content_make(bh_context *context, bh_stream *near, uint64_t size, bh_buffer **out_buffer,

@@ -107,7 +107,7 @@ static bool find_room(struct bhi_material *material, void **out,
     if (material->size != size) {
         free(material->content);
         material->size = 0;
-        if (!(material->content = malloc(size))) {
+        if (!(material->content = bhi_content_room(size))) {
             return bhi_judge_outcome_memory(outcome);
         }
         material->size = size;

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "judge/check/case.h"
+#include "judge/check/content.h"
 #include "judge/check/kernel_make.h"
 #include "judge/check/reference.h"
 #include "judge/data/whole.h"
@@ -234,7 +235,7 @@ static bool copy_expected(const struct bhi_court *court, struct bhi_launched *ou
     for (uint32_t i = 0; i < court->task->array_count && good; i++) {
         const struct bhi_trial_array *array = &trial->arrays[i];
         if (court->task->arrays[i].role != BHI_TASK_IN) {
-            good = (out->outputs[i] = malloc(array->form.bytes));
+            good = (out->outputs[i] = bhi_content_room(array->form.bytes));
         }
         if (out->outputs[i]) {
             memcpy(out->outputs[i], array->expected, array->form.bytes);

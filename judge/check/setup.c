@@ -416,7 +416,7 @@ static bool write_held(const struct bhi_court *court, const struct bhi_setup *se
         const struct bhi_maker_array made = bhi_maker_array_of(array, setup->offsets[index]);
         return bhi_maker_make(court->maker, &made, 1, setup->racked[index].buffer, outcome);
     }
-    void *const room = malloc(array->form.bytes);
+    void *const room = bhi_content_room(array->form.bytes);
     if (!room) {
         return bhi_judge_outcome_memory(outcome);
     }
@@ -605,7 +605,7 @@ bool bhi_launched_sort(const struct bhi_task *task, const struct bhi_trial *tria
             task->arrays[i].tolerance.by != BHI_BY_MULTISET) {
             continue;
         }
-        if (!(out->sorted[i] = malloc(array->form.bytes))) {
+        if (!(out->sorted[i] = bhi_content_room(array->form.bytes))) {
             bhi_launched_free(out);
             return bhi_judge_outcome_memory(outcome);
         }

@@ -1,4 +1,5 @@
 #include "judge/check/weak.h"
+#include "judge/check/content.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -218,8 +219,8 @@ bool bhi_weaknesses_find(struct bhi_court *court, struct bhi_weakness out[BHI_TA
             capacity = bytes > capacity ? bytes : capacity;
         }
     }
-    attempt.room = malloc(capacity);
-    attempt.sorted = malloc(capacity);
+    attempt.room = bhi_content_room(capacity);
+    attempt.sorted = bhi_content_room(capacity);
     attempt.failed =
         !(attempt.room && attempt.sorted) && !bhi_judge_outcome_memory(attempt.outcome);
     for (uint32_t i = 0; i < task->array_count && !attempt.failed; i++) {
