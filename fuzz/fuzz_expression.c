@@ -34,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct bhi_variant variant = {0};
     struct bhi_complaint complaint = {.text = ""};
     struct bhi_pen pen = {0};
+    struct bhi_constants push;
     if (size == 0) {
         return 0;
     }
@@ -50,9 +51,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     take_parameters(&form, &variant, data[0]);
     const bool good = bhi_form_check(&form, &complaint) &&
-                      bhi_form_infer(&form, &variant, &complaint) &&
+                      bhi_form_infer(&form, &variant, &push, &complaint) &&
                       bhi_form_write(&form, &variant, &pen, &complaint);
     FUZZ_CHECK(good == (complaint.text[0] == 0));
+    FUZZ_CHECK(!good || push.count <= BHI_PUSH_WORDS || push.count <= 1 + 2 * form.count);
     FUZZ_CHECK(pen.length < (4u << 20));
     for (uint32_t i = 0; good && i < form.count; i++) {
         /* Only arrays that are given can be small floats. */

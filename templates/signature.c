@@ -228,6 +228,18 @@ static void bind_inputs(const struct bhi_form *form, const struct bhi_variant *v
     }
 }
 
+/* Room for what comes before the numbers of the expression. */
+static struct bhi_constants begin_constants(const struct bhi_form *form,
+                                            const struct bhi_variant *variant) {
+    struct bhi_constants push = {.count = 1};
+    for (uint32_t i = 0; i < form->count; i++) {
+        if (form->parameters[i].role == BHI_ROLE_PUSH) {
+            push.count += bhi_constant_words((bh_dtype)variant->dtypes[i]);
+        }
+    }
+    return push;
+}
+
 /* Emits the expression's statements; |results| gets the final value of each output. */
 static bool emit_expression(const struct bhi_form *form, const struct bhi_variant *variant,
                             struct bhi_emitter *emitter, struct bhi_value *results) {
@@ -252,11 +264,11 @@ static bool emit_expression(const struct bhi_form *form, const struct bhi_varian
 }
 
 static bool infer_expression(const struct bhi_form *form, struct bhi_variant *variant,
-                             struct bhi_complaint *complaint) {
+                             struct bhi_constants *push, struct bhi_complaint *complaint) {
     struct bhi_pen pen = {0};
     struct bhi_value results[BHI_MAX_PARAMETERS];
     struct bhi_emitter emitter = {
-        .expression = &form->expression, .pen = &pen, .complaint = complaint};
+        .expression = &form->expression, .pen = &pen, .push = push, .complaint = complaint};
     bool good = emit_expression(form, variant, &emitter, results);
     bhi_pen_fini(&pen);
     for (uint32_t i = 0; good && i < form->count; i++) {
@@ -281,7 +293,7 @@ static bool infer_expression(const struct bhi_form *form, struct bhi_variant *va
 }
 
 bool bhi_form_infer(const struct bhi_form *form, struct bhi_variant *variant,
-                    struct bhi_complaint *complaint) {
+                    struct bhi_constants *out_constants, struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
         if (form->is_expression && parameter->role == BHI_ROLE_OUT) {
@@ -311,15 +323,12 @@ bool bhi_form_infer(const struct bhi_form *form, struct bhi_variant *variant,
         }
         variant->dtypes[i] = (uint8_t)given;
     }
-    return !form->is_expression || infer_expression(form, variant, complaint);
+    *out_constants = begin_constants(form, variant);
+    return !form->is_expression || infer_expression(form, variant, out_constants, complaint);
 }
 
 /* -- text ---------------------------------------------------------------------------------------
  */
-
-uint32_t bhi_push_words(bh_dtype dtype) {
-    return bhi_dtype_size(dtype) == 8 ? 2 : 1;
-}
 
 struct writer {
     const struct bhi_form *form;
@@ -380,15 +389,14 @@ static const char *array_name(const struct writer *w, uint32_t index, char out[8
     return out;
 }
 
-static void write_interface(const struct writer *w) {
+static void write_interface(const struct writer *w, const struct bhi_constants *push) {
     const struct bhi_form *form = w->form;
-    uint32_t binding = 0, words = 1;
+    uint32_t binding = 0;
     char name[80];
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
         const bh_dtype dtype = dtype_of(w, i);
         if (parameter->role == BHI_ROLE_PUSH) {
-            words += bhi_push_words(dtype);
             continue;
         }
         bhi_pen_put(w->pen, "layout(set = 0, binding = %u, std430) %sbuffer bh_b%u { %s %s[]; };",
@@ -402,36 +410,11 @@ static void write_interface(const struct writer *w) {
     }
     bhi_pen_put(w->pen,
                 "layout(push_constant, std430) uniform bh_push_block { uint bh_push[%u]; };\n",
-                words);
+                push->count);
     for (int small = BHI_DTYPE_COUNT; small < BHI_ELEMENT_COUNT; small++) {
         if (memchr(w->variant->dtypes, bhi_dtypes[small], form->count)) {
             bhi_emit_small_float(w->pen, bhi_dtypes[small]);
         }
-    }
-}
-
-/* Writes a number that the launch passes as push constants, built from its words. */
-static void put_push(const struct writer *w, uint32_t index, uint32_t word) {
-    const bh_dtype dtype = dtype_of(w, index);
-    const char *type = value_type(w, index);
-    switch (dtype) {
-    case BH_DTYPE_F16:
-    case BH_DTYPE_F32:
-        bhi_pen_put(w->pen, "%s(uintBitsToFloat(bh_push[%u]))", type, word);
-        break;
-    case BH_DTYPE_F64:
-        bhi_pen_put(w->pen, "packDouble2x32(uvec2(bh_push[%u], bh_push[%u]))", word, word + 1);
-        break;
-    case BH_DTYPE_I64:
-    case BH_DTYPE_U64:
-        bhi_pen_put(w->pen, "%s(uint64_t(bh_push[%u]) | uint64_t(bh_push[%u]) << 32)", type, word,
-                    word + 1);
-        break;
-    case BH_DTYPE_BOOL:
-        bhi_pen_put(w->pen, "bh_push[%u] != 0u", word);
-        break;
-    default:
-        bhi_pen_put(w->pen, "%s(int(bh_push[%u]))", type, word);
     }
 }
 
@@ -473,6 +456,7 @@ static void put_store(const struct writer *w, uint32_t index, const char *value)
 /* Declares the values that the body starts with. */
 static void write_locals(const struct writer *w) {
     const struct bhi_form *form = w->form;
+    char text[BHI_CONSTANT_TEXT];
     uint32_t word = 1;
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
@@ -487,8 +471,9 @@ static void write_locals(const struct writer *w) {
             bhi_pen_put(w->pen, "%s = ", parameter->name);
         }
         if (push) {
-            put_push(w, i, word);
-            word += bhi_push_words(dtype_of(w, i));
+            bhi_pen_put(w->pen, "%s",
+                        bhi_constant_text(dtype_of(w, i), value_type(w, i), word, NULL, text));
+            word += bhi_constant_words(dtype_of(w, i));
         } else if (reads(parameter->role)) {
             put_load(w, i);
         } else {
@@ -576,10 +561,13 @@ bool bhi_form_write(const struct bhi_form *form, const struct bhi_variant *varia
                     struct bhi_pen *pen, struct bhi_complaint *complaint) {
     struct bhi_pen statements = {0};
     struct bhi_value results[BHI_MAX_PARAMETERS];
+    struct bhi_constants push = begin_constants(form, variant);
     struct writer w = {form, variant, pen};
     if (form->is_expression) {
-        struct bhi_emitter emitter = {
-            .expression = &form->expression, .pen = &statements, .complaint = complaint};
+        struct bhi_emitter emitter = {.expression = &form->expression,
+                                      .pen = &statements,
+                                      .push = &push,
+                                      .complaint = complaint};
         if (!emit_expression(form, variant, &emitter, results)) {
             bhi_pen_fini(&statements);
             return false;
@@ -592,13 +580,13 @@ bool bhi_form_write(const struct bhi_form *form, const struct bhi_variant *varia
                 variant->dtypes[i] == BH_DTYPE_I64 || variant->dtypes[i] == BH_DTYPE_U64;
         }
         write_head(&w, emitter.wide ? NEED_INT_64 : 0);
-        write_interface(&w);
+        write_interface(&w, &push);
         bhi_emit_helpers(pen, emitter.helpers);
         write_expression(&w, &emitter, results);
         pen->failed |= statements.failed;
     } else {
         write_head(&w, 0);
-        write_interface(&w);
+        write_interface(&w, &push);
         write_types(&w);
         if (form->grid) {
             write_grid(&w);

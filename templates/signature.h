@@ -4,12 +4,12 @@
 #define BHI_TEMPLATES_SIGNATURE_H
 
 #include "formats/dtype.h"
+#include "templates/constants.h"
 #include "templates/expression.h"
 #include "templates/pen.h"
 
 enum {
     BHI_MAX_PARAMETERS = 64,
-    BHI_PUSH_WORDS = 32, /* 128 bytes, the least limit of devices; first the count */
     BHI_LOCAL_SIZE = 256,
     BHI_ROW_GROUPS = 65535, /* groups in a row, the least that a device supports */
 };
@@ -50,11 +50,10 @@ bool bhi_form_check(const struct bhi_form *form, struct bhi_complaint *complaint
 void bhi_form_fini(struct bhi_form *form);
 
 /* Checks the types of |variant| against the template's. Infers the outputs whose type is
- * BH_DTYPE_NONE; refuses an output whose type cannot be inferred. */
+ * BH_DTYPE_NONE; refuses an output whose type cannot be inferred. |out_constants| gets the numbers that
+ * are written in the expression; the caller fills in what comes before them. */
 bool bhi_form_infer(const struct bhi_form *form, struct bhi_variant *variant,
-                    struct bhi_complaint *complaint);
-/* How many 4-byte push constant words a number takes: 1 or 2. */
-uint32_t bhi_push_words(bh_dtype dtype);
+                    struct bhi_constants *out_constants, struct bhi_complaint *complaint);
 /* Writes the GLSL of |variant|. */
 bool bhi_form_write(const struct bhi_form *form, const struct bhi_variant *variant,
                     struct bhi_pen *pen, struct bhi_complaint *complaint);

@@ -165,37 +165,40 @@ void bhi_emit_hidden(struct bhi_emitter *emitter, bh_dtype dtype, bool overflows
 /* -- conversions --------------------------------------------------------------------------------
  */
 
-/* Writes a finite number with enough digits to read back the same number, and with the suffix of
- * its type. */
+/* Makes a number of the text a variable. As a push constant it is no part of the kernel, which is the
+ * same whatever the number; where those are used up, it is written into the kernel. */
+static void put_number(struct bhi_emitter *emitter, bh_dtype dtype, uint64_t bits,
+                       struct bhi_value *out_value) {
+    char text[BHI_CONSTANT_TEXT];
+    uint32_t words[2];
+    const uint32_t at = emitter->push->count;
+    const bool pushed = bhi_constants_add(emitter->push, dtype, bits);
+    bhi_constant_put(dtype, bits, words);
+    bhi_emit_hidden(
+        emitter, dtype, false, out_value, "%s",
+        bhi_constant_text(dtype, bhi_register_type(dtype), at, pushed ? NULL : words, text));
+}
+
 static void put_real(struct bhi_emitter *emitter, bh_dtype dtype, double real,
                      struct bhi_value *out_value) {
-    const bool wide = dtype == BH_DTYPE_F64;
-    char digits[40];
-    if (dtype == BH_DTYPE_F16) {
-        real = bhi_f16_to_double(bhi_f16_from_double(real));
-    }
-    if (dtype == BH_DTYPE_F32 && fabs(real) > (double)FLT_MAX) {
+    uint64_t bits = 0;
+    if (isnan(real)) {
+        bits = dtype == BH_DTYPE_F16   ? 0x7e00
+               : dtype == BH_DTYPE_F32 ? 0x7fc00000
+                                       : 0x7ff8000000000000;
+    } else if (dtype == BH_DTYPE_F16) {
+        bits = bhi_f16_from_double(real);
+    } else if (dtype == BH_DTYPE_F64) {
+        memcpy(&bits, &real, sizeof real);
+    } else {
         /* From halfway between the largest float and the next power of two, a number rounds to
          * infinity. */
-        real = fabs(real) >= 0x1.ffffffp127 ? copysign(INFINITY, real)
-                                            : copysign((double)FLT_MAX, real);
+        const bool over = fabs(real) > (double)FLT_MAX;
+        const float most = fabs(real) >= 0x1.ffffffp127 ? INFINITY : FLT_MAX;
+        const float narrow = over ? copysignf(most, (float)copysign(1, real)) : (float)real;
+        memcpy(&bits, &narrow, sizeof narrow);
     }
-    if (isnan(real)) {
-        bhi_emit_hidden(emitter, dtype, false, out_value,
-                        wide ? "packDouble2x32(uvec2(0u, 0x7ff80000u))"
-                             : "uintBitsToFloat(0x7fc00000u)");
-        return;
-    }
-    if (isinf(real)) {
-        bhi_emit_hidden(emitter, dtype, false, out_value,
-                        wide ? "%spackDouble2x32(uvec2(0u, 0x7ff00000u))"
-                             : "%suintBitsToFloat(0x7f800000u)",
-                        real < 0 ? "-" : "");
-        return;
-    }
-    snprintf(digits, sizeof digits, wide ? "%.17g" : "%.9g", wide ? real : (double)(float)real);
-    bhi_emit_hidden(emitter, dtype, false, out_value, "%s%s%s", digits,
-                    strpbrk(digits, ".e") ? "" : ".0", wide ? "lf" : "");
+    put_number(emitter, dtype, bits, out_value);
 }
 
 static bool put_integer(struct bhi_emitter *emitter, bh_dtype dtype, __int128 integer,
@@ -204,21 +207,12 @@ static bool put_integer(struct bhi_emitter *emitter, bh_dtype dtype, __int128 in
     const bool is_signed = bhi_dtype_is_signed(dtype);
     const __int128 least = is_signed ? -((__int128)1 << (bits - 1)) : 0;
     const __int128 most = ((__int128)1 << (is_signed ? bits - 1 : bits)) - 1;
-    const char *wide = bits == 64 ? "l" : "";
     if (integer < least || integer > most) {
         return bhi_emit_refuse(
             emitter, "the number %s%llu is out of the range of %s", integer < 0 ? "-" : "",
             (unsigned long long)(integer < 0 ? -integer : integer), bhi_dtype_name(dtype));
     }
-    if (!is_signed) {
-        bhi_emit_hidden(emitter, dtype, false, out_value, "%lluu%s", (unsigned long long)integer,
-                        wide);
-    } else if (integer == least && bits >= 32) { /* its magnitude does not fit the type */
-        bhi_emit_hidden(emitter, dtype, false, out_value, "-%lld%s - 1%s",
-                        (long long)-(integer + 1), wide, wide);
-    } else {
-        bhi_emit_hidden(emitter, dtype, false, out_value, "%lld%s", (long long)integer, wide);
-    }
+    put_number(emitter, dtype, (uint64_t)integer, out_value);
     return true;
 }
 

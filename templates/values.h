@@ -3,6 +3,7 @@
 #define BHI_TEMPLATES_VALUES_H
 
 #include "formats/dtype.h"
+#include "templates/constants.h"
 #include "templates/expression.h"
 #include "templates/pen.h"
 
@@ -47,6 +48,7 @@ struct bhi_emitter {
     struct bhi_pen *pen;
     struct bhi_complaint *complaint;
     const struct bhi_node *node; /* the current node, for complaints */
+    struct bhi_constants *push;  /* gets the numbers that are written */
     uint32_t temporaries;
     uint32_t helpers;
     bool wide; /* 64-bit integers are used */

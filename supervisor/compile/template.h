@@ -44,6 +44,7 @@ struct bhi_bound {
     struct bhi_shape shapes[BHI_MAX_PARAMETERS];      /* of the arrays that exist */
     uint64_t offsets[BHI_MAX_PARAMETERS];
     struct bhi_variant variant;
+    struct bhi_constants push;
     struct bhi_shape shape; /* of the outputs of an elementwise template */
 };
 

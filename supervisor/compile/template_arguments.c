@@ -205,7 +205,8 @@ bh_status bhi_template_bind(const struct bh_template *t, const bh_argument *argu
     if (status == BH_OK && !form->grid) {
         status = join_shapes(form, out_bound, call, detail);
     }
-    if (status == BH_OK && !bhi_form_infer(form, &out_bound->variant, &complaint)) {
+    if (status == BH_OK &&
+        !bhi_form_infer(form, &out_bound->variant, &out_bound->push, &complaint)) {
         status = bhi_template_fail(&complaint, call, detail);
     }
     return status;
@@ -244,46 +245,27 @@ static bh_status check_overlap(const struct bhi_form *form, const struct bhi_bou
     return BH_OK;
 }
 
-static void put_number(const bh_argument *argument, bh_dtype dtype, uint32_t *words) {
-    const uint32_t bits = 8 * bhi_dtype_size(dtype);
-    uint64_t value = bits == 64 ? argument->bits : argument->bits & ((UINT64_C(1) << bits) - 1);
-    if (dtype == BH_DTYPE_F16) {
-        const float wide = (float)bhi_f16_to_double((uint16_t)value);
-        memcpy(words, &wide, sizeof wide);
-        return;
-    }
-    if (dtype == BH_DTYPE_BOOL) {
-        value = value != 0;
-    }
-    if ((dtype == BH_DTYPE_I8 || dtype == BH_DTYPE_I16) && value >> (bits - 1)) {
-        value |= UINT32_MAX << bits;
-    }
-    words[0] = (uint32_t)value;
-    if (bits == 64) {
-        words[1] = (uint32_t)(value >> 32);
-    }
-}
-
 static bh_status put_push(const struct bhi_form *form, const struct bhi_bound *bound,
                           const char *call, bh_template_call *out, bh_detail *detail) {
     uint32_t words = 1;
+    memcpy(out->push, bound->push.words, sizeof out->push);
     out->push[0] = (uint32_t)bound->shape.count;
     for (uint32_t i = 0; i < form->count; i++) {
         const bh_dtype dtype = (bh_dtype)bound->variant.dtypes[i];
         if (is_array(&form->parameters[i])) {
             continue;
         }
-        if (words + bhi_push_words(dtype) > BHI_PUSH_WORDS) {
+        if (words + bhi_constant_words(dtype) > BHI_PUSH_WORDS) {
             return BHI_FAIL(detail, call, BH_REASON_TOO_LARGE,
                             "the size of the numbers, as push constants,",
-                            .value = 4 * (words + bhi_push_words(dtype) - 1),
+                            .value = 4 * (words + bhi_constant_words(dtype) - 1),
                             .limit = 4 * (BHI_PUSH_WORDS - 1));
         }
-        put_number(bound->arguments[i], dtype, &out->push[words]);
-        words += bhi_push_words(dtype);
+        bhi_constant_put(dtype, bound->arguments[i]->bits, &out->push[words]);
+        words += bhi_constant_words(dtype);
     }
     out->command.dispatch.push = out->push;
-    out->command.dispatch.push_size = 4 * words;
+    out->command.dispatch.push_size = 4 * bound->push.count;
     return BH_OK;
 }
 

@@ -285,6 +285,29 @@ TEST(errors_are_in_the_lines_of_the_body) {
     BHT_STR_HAS(why.message, "k declarations:2: error: 'g'");
 }
 
+/* Templates that differ in their numbers alone: one compiler, one kernel, which the worker gets once. */
+TEST(written_numbers_compile_no_kernel_of_their_own) {
+    begin();
+    bh_buffer *x = floats(1, 1, COUNT), *y = floats(0, 0, COUNT);
+    bh_stats first = {0};
+    for (int k = 0; k < 12; k++) {
+        char text[80];
+        bh_template_options options = options_of("scale", NULL, x_to_y, 2);
+        snprintf(text, sizeof text, "y = %d*x + %d.5", k - 3, 7 * k);
+        options.expression = text;
+        bh_template *t = made(&options);
+        launch_x_to_y(t, x, y);
+        for (int i = 0; i < COUNT; i++) {
+            BHT_EQ(((float *)(void *)fx_pointer(y))[i],
+                   (float)((k - 3) * (i + 1)) + (float)(7 * k) + 0.5f);
+        }
+        first = k ? first : fx_stats(context);
+    }
+    const bh_stats last = fx_stats(context);
+    BHT_EQ(last.workers_started, first.workers_started); /* compilers are counted, too */
+    BHT_EQ(last.kernels_introduced, first.kernels_introduced);
+}
+
 /* Two are kept of five, in turns: what went is compiled again, and what is in use stays good. */
 TEST(variants_are_bounded) {
     static const uint32_t bits[] = {8, 16, 32, 64};

@@ -26,6 +26,8 @@ static void parse_parameters(const char *text, struct bhi_form *form, struct bhi
     }
 }
 
+static struct bhi_constants push; /* of the expression that was compiled last */
+
 /* The last output's type, and the text; NULL with a complaint. The text is the caller's. */
 static char *compile(const char *source, const char *parameters, const char **out_type,
                      struct bhi_complaint *complaint) {
@@ -37,7 +39,7 @@ static char *compile(const char *source, const char *parameters, const char **ou
     parse_parameters(parameters, form, &variant);
     const bool good = bhi_expression_parse(source, strlen(source), &form->expression, complaint) &&
                       bhi_form_check(form, complaint) &&
-                      bhi_form_infer(form, &variant, complaint) &&
+                      bhi_form_infer(form, &variant, &push, complaint) &&
                       bhi_form_write(form, &variant, &pen, complaint);
     if (good) {
         *out_type = bhi_dtype_name((bh_dtype)variant.dtypes[form->count - 1]);
@@ -222,38 +224,106 @@ TEST(test_limits) {
 /* What is written and does not fit its type, by one or by half a unit, is as in NumPy. */
 TEST(test_numbers_at_their_limits) {
     static const struct {
-        const char *source, *parameters, *has;
+        const char *source, *parameters;
+        uint64_t words; /* what is pushed behind the count; 0: see |has| */
+        const char *has;
     } cases[] = {
-        {"z = x * 3.4028235677973366e38", "x=f32 z", "hide(uintBitsToFloat(0x7f800000u))"},
-        {"z = x * 3.402823567797336e38", "x=f32 z", "hide(3.40282347e+38)"},
-        {"z = x * -3.4028235677973366e38", "x=f32 z", "hide(-uintBitsToFloat(0x7f800000u))"},
-        {"z = x * 2049.0", "x=f16 z", "hide(2048.0)"},
-        {"z = x * 65519.0", "x=f16 z", "hide(65504.0)"},
-        {"z = x * 65520.0", "x=f16 z", "hide(uintBitsToFloat(0x7f800000u))"},
-        {"z = x + 7 // 2", "x=i32 z", "hide(3)"},
-        {"z = x + (-7) // 2", "x=i32 z", "hide(-4)"},
-        {"z = x + 7 // -2", "x=i32 z", "hide(-4)"},
-        {"z = x + 7 % -2", "x=i32 z", "hide(-1)"},
-        {"z = x + (-6) // -3", "x=i32 z", "hide(2)"},
-        {"z = x < 255", "x=u8 z", "hide(255u)"},
-        {"z = x <= 256", "x=u8 z", "bool t0 = true;"},
-        {"z = x > 0", "x=u8 z", "hide(0u)"},
-        {"z = x < -1", "x=u8 z", "bool t0 = false;"},
-        {"z = x > -128", "x=i8 z", "hide(-128)"},
-        {"z = x > -129", "x=i8 z", "bool t0 = true;"},
-        {"z = x == 127", "x=i8 z", "hide(127)"},
-        {"z = x != 128", "x=i8 z", "bool t0 = true;"},
-        {"z = x >= 18446744073709551615", "x=u64 z", "hide(18446744073709551615ul)"},
-        {"z = x < 9223372036854775808", "x=i64 z", "bool t0 = true;"},
+        {"z = x * 3.4028235677973366e38", "x=f32 z", 0x7f800000, NULL},
+        {"z = x * 3.402823567797336e38", "x=f32 z", 0x7f7fffff, NULL},
+        {"z = x * -3.4028235677973366e38", "x=f32 z", 0xff800000, NULL},
+        {"z = x * nan", "x=f32 z", 0x7fc00000, NULL},
+        {"z = x * -0.0", "x=f32 z", 0x80000000, NULL},
+        {"z = x * nan", "x=f64 z", 0x7ff8000000000000, NULL},
+        {"z = x * -inf", "x=f64 z", 0xfff0000000000000, NULL},
+        {"z = x * 0.1", "x=f64 z", 0x3fb999999999999a, NULL},
+        {"z = x * 2049.0", "x=f16 z", 0x45000000, NULL},  /* 2048 */
+        {"z = x * 65519.0", "x=f16 z", 0x477fe000, NULL}, /* 65504 */
+        {"z = x * 65520.0", "x=f16 z", 0x7f800000, NULL},
+        {"z = x + 7 // 2", "x=i32 z", 3, NULL},
+        {"z = x + (-7) // 2", "x=i32 z", (uint32_t)-4, NULL},
+        {"z = x + 7 // -2", "x=i32 z", (uint32_t)-4, NULL},
+        {"z = x + 7 % -2", "x=i32 z", (uint32_t)-1, NULL},
+        {"z = x + (-6) // -3", "x=i32 z", 2, NULL},
+        {"z = x < 255", "x=u8 z", 255, NULL},
+        {"z = x <= 256", "x=u8 z", 0, "bool t0 = true;"},
+        {"z = x > 1", "x=u8 z", 1, NULL},
+        {"z = x < -1", "x=u8 z", 0, "bool t0 = false;"},
+        {"z = x > -128", "x=i8 z", (uint32_t)-128, NULL},
+        {"z = x > -129", "x=i8 z", 0, "bool t0 = true;"},
+        {"z = x == 127", "x=i8 z", 127, NULL},
+        {"z = x != 128", "x=i8 z", 0, "bool t0 = true;"},
+        {"z = x >= 18446744073709551615", "x=u64 z", UINT64_MAX, NULL},
+        {"z = x < -9223372036854775808", "x=i64 z", (uint64_t)INT64_MIN, NULL},
+        {"z = x < 9223372036854775808", "x=i64 z", 0, "bool t0 = true;"},
     };
     struct bhi_complaint complaint = {.text = ""};
     const char *type;
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         char *text = compile(cases[i].source, cases[i].parameters, &type, &complaint);
         BHT_NE(text, NULL);
-        BHT_STR_HAS(text, cases[i].has);
+        if (cases[i].has) {
+            BHT_STR_HAS(text, cases[i].has);
+            BHT_EQ(push.count, 1);
+        } else if (((uint64_t)push.words[2] << 32 | push.words[1]) != cases[i].words) {
+            BHT_FAIL("%s: %08x %08x", cases[i].source, push.words[2], push.words[1]);
+        }
         free(text);
     }
+}
+
+/* Numbers are pushed as long as there is room. What follows is in the text. */
+TEST(test_numbers_are_no_part_of_the_kernel) {
+    static const struct {
+        const char *one, *other;
+        bool same;
+    } cases[] = {
+        {"z = x * 7", "z = x * 0.25", true},
+        {"z = x * -0.0", "z = x * inf", true},
+        {"z = x * (2 + 3)", "z = x * -12", true},
+        {"z = x > 0 ? x : 0.5*x", "z = x > 7 ? x : nan*x", true},
+        {"z = pow(x, 2.5)", "z = pow(x, -2)", true},
+        {"z = i32(x) << 3", "z = i32(x) << 31", true},
+        {"z = u8(x) + 1", "z = u8(x) + 255", true},
+        {"z = f64(x) / 3", "z = f64(x) / 1e300", true},
+        {"z = pow(x, 2)", "z = pow(x, 3)", false}, /* two algorithms */
+        {"z = x / 2", "z = x / 0", false},
+        {"z = 1", "z = 18446744073709551615", false}, /* two types */
+    };
+    struct bhi_complaint complaint = {.text = ""};
+    const char *type;
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        char *one = compile(cases[i].one, "x=f32 z" + (strchr(cases[i].one, 'x') ? 0 : 6), &type,
+                            &complaint);
+        char *other = compile(cases[i].other, "x=f32 z" + (strchr(cases[i].one, 'x') ? 0 : 6),
+                              &type, &complaint);
+        BHT_TRUE(one && other);
+        if (!strcmp(one, other) != cases[i].same) {
+            BHT_FAIL("%s and %s: %s", cases[i].one, cases[i].other, one);
+        }
+        free(one);
+        free(other);
+    }
+}
+
+TEST(test_more_numbers_than_are_pushed) {
+    struct bhi_complaint complaint = {.text = ""};
+    const char *type;
+    char source[512] = "z = x";
+    for (int i = 0; i < 40; i++) {
+        sprintf(source + strlen(source), " + %d", i + 100);
+    }
+    char *text = compile(source, "x=f32 z", &type, &complaint);
+    BHT_NE(text, NULL);
+    BHT_EQ(push.count, BHI_PUSH_WORDS);
+    BHT_STR_HAS(text, "uint bh_push[32];");
+    BHT_STR_HAS(text, "hide(float(uintBitsToFloat(bh_push[31])));");
+    BHT_STR_HAS(text, "hide(float(uintBitsToFloat(0x43030000u)));"); /* 131 */
+    free(text);
+    char *wide = compile(source, "x=f64 z", &type, &complaint); /* two words each: one is left */
+    BHT_NE(wide, NULL);
+    BHT_EQ(push.count, BHI_PUSH_WORDS - 1);
+    BHT_STR_HAS(wide, "hide(packDouble2x32(uvec2(0x0u, 0x405cc000u)));"); /* 115 */
+    free(wide);
 }
 
 /* A host may have set a locale whose numbers have a comma. */
@@ -265,7 +335,7 @@ TEST(test_locale) {
     char *text = compile("z = x * 1.5", "x=f32 z", &type, &complaint);
     setlocale(LC_ALL, "C");
     BHT_NE(text, NULL);
-    BHT_STR_HAS(text, "hide(1.5);");
+    BHT_EQ(push.words[1], 0x3fc00000);
     free(text);
 }
 
