@@ -202,8 +202,9 @@ static const struct bhi_section eval_sections[] = {
     {"Types and shapes",
      "Types follow the rules of NumPy 2. The type of the result follows from the arrays and the "
      "--set numbers; numbers in the expression adapt to their operands. i32 / i32 is f64; "
-     "comparisons are bool. All arrays have the same shape; an array with a single element fits "
-     "every shape. + - * and comparisons are exact to the bit, as in NumPy. The device "
+     "comparisons are bool. Shapes are broadcast as by NumPy: aligned at the last axis, a size of "
+     "1 "
+     "fits every size. + - * and comparisons are exact to the bit, as in NumPy. The device "
      "determines the precision of division and of functions. docs/templates.md has the tables.\n\n"
      "An array may be larger than the device binds at once. The expression is then computed "
      "piece by piece; the output is the same."},

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whatever it reads is an input, whatever it assigns an output. */
+/* Whatever it reads is an input, whatever it assigns an output. Inputs have any of eight axes. */
 static void take_parameters(struct bhi_form *form, struct bhi_variant *variant, uint8_t seed) {
     const struct bhi_expression *e = &form->expression;
+    variant->axes = (uint8_t)(1 + seed % BHI_MAX_AXES);
     for (uint32_t i = 0; i < e->name_count && form->count + 2 <= BHI_MAX_PARAMETERS; i++) {
         for (int role = BHI_ROLE_IN; role <= BHI_ROLE_OUT; role++) {
             struct bhi_parameter *parameter = &form->parameters[form->count];
@@ -19,7 +20,7 @@ static void take_parameters(struct bhi_form *form, struct bhi_variant *variant, 
             *parameter = (struct bhi_parameter){.dtype = BH_DTYPE_NONE};
             parameter->role = input && seed % 5 == 0 ? BHI_ROLE_PUSH : (enum bhi_role)role;
             strcpy(parameter->name, e->names[i].text);
-            variant->singles[form->count] = input && seed % 3 == 0;
+            variant->has[form->count] = (uint8_t)(input ? seed * (form->count + 1) % 256 : 0);
             const uint32_t of =
                 parameter->role == BHI_ROLE_PUSH ? BHI_DTYPE_COUNT : BHI_ELEMENT_COUNT;
             variant->dtypes[form->count] =

@@ -3,6 +3,18 @@
 #include <stdio.h>
 #include <string.h>
 
+void bhi_constants_put_axes(const struct bhi_axes *axes, uint32_t *words) {
+    for (uint32_t k = 1; k < axes->count; k++) {
+        const uint64_t size = axes->size[k];
+        uint64_t power = 2; /* the first that is not below the size, which is at least 2 */
+        while (power < size) {
+            power *= 2;
+        }
+        words[bhi_constants_axis(k)] = (uint32_t)size;
+        words[bhi_constants_axis(k) + 1] = (uint32_t)(((power - size) << 32) / size + 1);
+    }
+}
+
 uint32_t bhi_constant_words(bh_dtype dtype) {
     return bhi_dtype_size(dtype) == 8 ? 2 : 1;
 }

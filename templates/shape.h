@@ -1,4 +1,4 @@
-/* Shapes of arrays, and which of them an expression can combine. */
+/* Shapes of arrays, and which of them elementwise code can combine: NumPy's broadcasting. */
 #ifndef BHI_TEMPLATES_SHAPE_H
 #define BHI_TEMPLATES_SHAPE_H
 
@@ -9,6 +9,8 @@
 #include "formats/complaint.h"
 
 #include <bulkhead/array.h>
+
+enum { BHI_MAX_AXES = 8 };
 
 struct bhi_shape {
     uint32_t rank;
@@ -21,11 +23,23 @@ struct bhi_named_shape {
     struct bhi_shape shape;
 };
 
-/* The shape of the result of an elementwise operation on |arrays|. All must have the same shape;
- * only a single element fits every shape. Without arrays the result is a single element without
- * dimensions. */
+/* The result as a kernel walks over it. Dimensions that no array tells apart are one axis, so equal
+ * shapes have one axis, and so have single elements beside them. */
+struct bhi_axes {
+    uint32_t count;              /* 1 to BHI_MAX_AXES */
+    uint32_t size[BHI_MAX_AXES]; /* the outermost first */
+};
+
+/* The shape of the result of an elementwise operation on |arrays|. Shapes are aligned at their last
+ * dimension; missing dimensions and those of size 1 are stretched. Without arrays the result is a
+ * single element without dimensions. */
 bool bhi_shape_join(const struct bhi_named_shape *arrays, uint32_t count,
                     struct bhi_shape *out_shape, struct bhi_complaint *complaint);
+/* Finds the axes of |result|, which is what |arrays| join to and has less than 2^32 elements. Bit k of
+ * |out_has| says whether an array has axis k, or is stretched along it. */
+bool bhi_shape_axes(const struct bhi_shape *result, const struct bhi_named_shape *arrays,
+                    uint32_t count, struct bhi_axes *out_axes, uint8_t *out_has,
+                    struct bhi_complaint *complaint);
 bool bhi_shape_equal(const struct bhi_shape *a, const struct bhi_shape *b);
 /* Writes the shape as "[3,4]". */
 const char *bhi_shape_text(const struct bhi_shape *shape, char *out, size_t capacity);

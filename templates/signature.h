@@ -3,10 +3,8 @@
 #ifndef BHI_TEMPLATES_SIGNATURE_H
 #define BHI_TEMPLATES_SIGNATURE_H
 
-#include "formats/dtype.h"
-#include "templates/constants.h"
-#include "templates/expression.h"
-#include "templates/pen.h"
+#include "templates/shape.h"
+#include "templates/values.h"
 
 enum {
     BHI_MAX_PARAMETERS = 64,
@@ -39,11 +37,35 @@ struct bhi_form {
 
 /* What distinguishes a variant. The entries of unused parameters are zero. */
 struct bhi_variant {
-    uint8_t dtypes[BHI_MAX_PARAMETERS];  /* bh_dtype */
-    uint8_t singles[BHI_MAX_PARAMETERS]; /* an input of one element, which fits every shape */
+    uint8_t dtypes[BHI_MAX_PARAMETERS]; /* bh_dtype */
+    uint8_t has[BHI_MAX_PARAMETERS];    /* of an input: its axes (bhi_shape_axes) */
+    uint8_t axes;                       /* how many there are; 0: as 1 */
 };
 
 const char *bhi_role_name(enum bhi_role role);
+
+static inline bool bhi_role_reads(enum bhi_role role) {
+    return role == BHI_ROLE_IN || role == BHI_ROLE_INOUT || role == BHI_ROLE_PUSH;
+}
+
+static inline bool bhi_role_writes(enum bhi_role role) {
+    return role == BHI_ROLE_OUT || role == BHI_ROLE_INOUT;
+}
+
+/* Of these an array has the bits, and the values are floats. */
+static inline bool bhi_dtype_is_small(bh_dtype dtype) {
+    return bhi_dtype_is_float(dtype) && !bhi_dtype_is_known(dtype);
+}
+
+/* The type of the values of an array. */
+static inline bh_dtype bhi_dtype_computed(bh_dtype dtype) {
+    return bhi_dtype_is_small(dtype) ? BH_DTYPE_F32 : dtype;
+}
+
+/* The word at which the numbers of the launch begin: behind the count and the sizes of the axes. */
+static inline uint32_t bhi_variant_numbers(const struct bhi_variant *variant) {
+    return bhi_constants_axis(variant->axes > 1 ? variant->axes : 1);
+}
 
 /* Checks the form: its names, and the names that its expression uses. */
 bool bhi_form_check(const struct bhi_form *form, struct bhi_complaint *complaint);
@@ -54,6 +76,12 @@ void bhi_form_fini(struct bhi_form *form);
  * are written in the expression; the caller fills in what comes before them. */
 bool bhi_form_infer(const struct bhi_form *form, struct bhi_variant *variant,
                     struct bhi_constants *out_constants, struct bhi_complaint *complaint);
+/* Room for what comes before the numbers of the expression. */
+struct bhi_constants bhi_form_constants(const struct bhi_form *form,
+                                        const struct bhi_variant *variant);
+/* Emits the expression's statements; |results| gets the final value of each output. */
+bool bhi_form_emit(const struct bhi_form *form, const struct bhi_variant *variant,
+                   struct bhi_emitter *emitter, struct bhi_value *results);
 /* Writes the GLSL of |variant|. */
 bool bhi_form_write(const struct bhi_form *form, const struct bhi_variant *variant,
                     struct bhi_pen *pen, struct bhi_complaint *complaint);

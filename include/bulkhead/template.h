@@ -93,9 +93,9 @@ typedef struct bh_argument {
 /* Describes output |name| for these arguments, so that the caller can create its buffer: element
  * type and shape. You may leave out the arguments of outputs, or give a NULL buffer; a buffer that
  * is given must have the right type and shape. Types follow from the parameters, or from what an
- * expression computes. The shape is that of the inputs. A grid has no shape of its own: rank is 0,
- * and you choose the shape. Set out_description->struct_size first. Returns BH_OK or
- * BH_INVALID_ARGUMENT. */
+ * expression computes. The shape is what the inputs are broadcast to, as by NumPy. A grid has no
+ * shape of its own: rank is 0, and you choose the shape. Set out_description->struct_size first.
+ * Returns BH_OK or BH_INVALID_ARGUMENT. */
 BH_API BH_MUST_USE bh_status bh_template_output(bh_template *template_,
                                                 const bh_argument *arguments,
                                                 uint32_t argument_count, const char *name,
@@ -118,21 +118,26 @@ typedef struct bh_template_call {
 } bh_template_call;
 
 /* Compiles the variant for these arguments, unless the template has it, and fills in |out_call|.
- * Each combination of types (and of which inputs are a single element) is a kernel of its own (K1).
- * Threads that want the same variant at the same time compile it once. |groups| is for a grid;
- * otherwise NULL. |out_call| references its kernel until bh_template_call_fini. It does not
- * reference the buffers: submit it before releasing them.
+ * Each combination of types (and of axes along which inputs are stretched) is a kernel of its own
+ * (K1); numbers, also those in an expression, and sizes are no part of it. Threads that want the
+ * same variant at the same time compile it once. |groups| is for a grid; otherwise NULL. |out_call|
+ * references its kernel until bh_template_call_fini. It does not reference the buffers: submit it
+ * before releasing them.
  *
- * Without |grid| all arrays have the same shape, except that an input of a single element fits all.
- * An output may use exactly the bytes of an input of the same element size; all other overlaps of
- * an output are refused.
+ * Without |grid| inputs are broadcast as by NumPy: shapes are aligned at their last dimension, and
+ * dimensions that are missing or of size 1 are stretched. What is written has the shape of the
+ * result. An output may use exactly the bytes of an input of the same shape and element size; all
+ * other overlaps of an output are refused.
  *
  * Blocks while a variant compiles. In a log callback it works only if the template has the
  * variant. After a failure the next call compiles again. A type that the device does not have, such
  * as f64, poisons the submission with INVALID_KERNEL. Returns BH_OK, what bh_kernel_create_source
  * returns, or
- *   BH_INVALID_ARGUMENT  an argument does not fit, which the detail names
- *   BH_TOO_LARGE         there are more than 2^32 - 65536 elements, or over 124 bytes of numbers */
+ *   BH_INVALID_ARGUMENT  an argument does not fit, which the detail names; or inputs are stretched
+ *                        along so many dimensions that more than 8 remain when neighbours along
+ *                        which each input is stretched or not are taken together
+ *   BH_TOO_LARGE         there are more than 2^32 - 65536 elements, or over 124 bytes of numbers;
+ *                        less than 124 by 8 for each axis but the first, if inputs are stretched */
 BH_API BH_MUST_USE bh_status bh_template_prepare(bh_template *template_,
                                                  const bh_argument *arguments,
                                                  uint32_t argument_count, const uint32_t *groups,

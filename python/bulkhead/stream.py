@@ -103,11 +103,11 @@ class Stream(_native.Stream, Scoped):
     ) -> Buffer:
         """Compute an expression for each element of arrays, and return the buffer of the result.
 
-        Does not wait: `result.event` is the submission. Types are NumPy's; an argument is a Buffer,
-        an array or a number. A number of Python has no size of its own, one of NumPy has. Several
-        statements, such as "t = x - m; t*t", are one kernel; the last one is the result. `out` is
-        {name: buffer}: the result goes there instead of into a new buffer. If the last statement
-        has no name, the name is not looked at.
+        Does not wait: `result.event` is the submission. Types and shapes are NumPy's: arrays are
+        broadcast. An argument is a Buffer, an array or a number. A number of Python has no size of
+        its own, one of NumPy has. Several statements, such as "t = x - m; t*t", are one kernel; the
+        last one is the result. `out` is {name: buffer}: the result goes there instead of into a new
+        buffer. If the last statement has no name, the name is not looked at.
 
         Arrays that are larger than what the device binds at once are computed in pieces, which are
         one submission; its deadline is multiplied by their number. `piece` is the most bytes of an
@@ -116,6 +116,8 @@ class Stream(_native.Stream, Scoped):
         >>> t = ctx.asarray([-2.0, 3.0], "float32")
         >>> stream.eval("t > 0 ? t : a*t", t=t, a=0.5).tolist()
         [-1.0, 3.0]
+        >>> stream.eval("t + a", t=t, a=ctx.asarray([[10.0], [20.0]], "float32")).tolist()
+        [[8.0, 13.0], [18.0, 23.0]]
         """
         given = dict(arrays or {}) | named
         text, result, inserted = _name_result(expression, given)
@@ -170,8 +172,7 @@ class Stream(_native.Stream, Scoped):
     def _pieces(self, arguments: list[tuple[str, Any, Any]], most: int | None) -> tuple[int, int]:
         """(the most bytes of an array to bind at once, or 0 for all; where a piece may begin)"""
         buffers = [what for _, what, _ in arguments if isinstance(what, Buffer)]
-        elements = max((one.size for one in buffers), default=0)
-        whole = max((one.nbytes for one in buffers if one.size == elements), default=0)
+        whole = max((one.nbytes for one in buffers), default=0)
         if whole <= (most or _EVERY_RANGE):
             return 0, 1
         if not self.device:

@@ -46,6 +46,7 @@ struct bhi_bound {
     struct bhi_variant variant;
     struct bhi_constants push;
     struct bhi_shape shape; /* of the outputs of an elementwise template */
+    struct bhi_axes axes;   /* of that shape */
 };
 
 /* |complete|: outputs must not be missing. */

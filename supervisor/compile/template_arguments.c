@@ -157,7 +157,8 @@ static bh_status join_shapes(const struct bhi_form *form, struct bhi_bound *boun
                              bh_detail *detail) {
     struct bhi_named_shape inputs[BHI_MAX_PARAMETERS];
     struct bhi_complaint complaint;
-    uint32_t count = 0;
+    uint8_t has[BHI_MAX_PARAMETERS];
+    uint32_t count = 0, next = 0;
     for (uint32_t i = 0; i < form->count; i++) {
         if (is_input(&form->parameters[i])) {
             inputs[count++] = (struct bhi_named_shape){form->parameters[i].name, bound->shapes[i]};
@@ -171,9 +172,14 @@ static bh_status join_shapes(const struct bhi_form *form, struct bhi_bound *boun
         return BHI_FAIL(detail, call, BH_REASON_TOO_LARGE, "the number of elements",
                         .value = bound->shape.count, .limit = BHI_MAX_ELEMENTS);
     }
+    if (!bhi_shape_axes(&bound->shape, inputs, count, &bound->axes, has, &complaint)) {
+        return bhi_template_fail(&complaint, call, detail);
+    }
+    bound->variant.axes = (uint8_t)bound->axes.count;
     for (uint32_t i = 0; i < form->count; i++) {
-        bound->variant.singles[i] = form->parameters[i].role == BHI_ROLE_IN &&
-                                    bound->shapes[i].count == 1 && bound->shape.count != 1;
+        if (is_input(&form->parameters[i])) {
+            bound->variant.has[i] = has[next++];
+        }
     }
     return BH_OK;
 }
@@ -218,8 +224,8 @@ static uint64_t bytes_of(const struct bhi_bound *bound, uint32_t index) {
     return bound->shapes[index].count * bhi_dtype_size((bh_dtype)bound->variant.dtypes[index]);
 }
 
-/* An output may be the same range of a buffer as an input, because each invocation reads an element
- * before it writes it. Every other overlap is refused: an invocation could read what another one
+/* An output may be the same range of a buffer as an input of its shape, because each invocation reads
+ * an element before it writes it. Every other overlap is refused: an invocation could read what another one
  * has written. */
 static bh_status check_overlap(const struct bhi_form *form, const struct bhi_bound *bound,
                                const char *call, bh_detail *detail) {
@@ -235,7 +241,8 @@ static bh_status check_overlap(const struct bhi_form *form, const struct bhi_bou
             }
             const uint64_t begin = bound->offsets[i], end = begin + bytes_of(bound, i);
             const uint64_t at = bound->offsets[k], stop = at + bytes_of(bound, k);
-            const bool same = begin == at && end == stop && other->role == BHI_ROLE_IN;
+            const bool same = begin == at && end == stop && other->role == BHI_ROLE_IN &&
+                              bound->shapes[k].count == bound->shape.count;
             if (!same && begin < stop && at < end) {
                 return REFUSE(detail, call, form->parameters[i].name, "output '%s' overlaps '%s'",
                               form->parameters[i].name, other->name);
@@ -247,9 +254,11 @@ static bh_status check_overlap(const struct bhi_form *form, const struct bhi_bou
 
 static bh_status put_push(const struct bhi_form *form, const struct bhi_bound *bound,
                           const char *call, bh_template_call *out, bh_detail *detail) {
-    uint32_t words = 1;
+    const uint32_t first = bhi_variant_numbers(&bound->variant);
+    uint32_t words = first;
     memcpy(out->push, bound->push.words, sizeof out->push);
     out->push[0] = (uint32_t)bound->shape.count;
+    bhi_constants_put_axes(&bound->axes, out->push);
     for (uint32_t i = 0; i < form->count; i++) {
         const bh_dtype dtype = (bh_dtype)bound->variant.dtypes[i];
         if (is_array(&form->parameters[i])) {
@@ -258,8 +267,8 @@ static bh_status put_push(const struct bhi_form *form, const struct bhi_bound *b
         if (words + bhi_constant_words(dtype) > BHI_PUSH_WORDS) {
             return BHI_FAIL(detail, call, BH_REASON_TOO_LARGE,
                             "the size of the numbers, as push constants,",
-                            .value = 4 * (words + bhi_constant_words(dtype) - 1),
-                            .limit = 4 * (BHI_PUSH_WORDS - 1));
+                            .value = 4 * (words + bhi_constant_words(dtype) - first),
+                            .limit = 4 * (BHI_PUSH_WORDS - first));
         }
         bhi_constant_put(dtype, bound->arguments[i]->bits, &out->push[words]);
         words += bhi_constant_words(dtype);

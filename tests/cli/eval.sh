@@ -45,6 +45,15 @@ pieces=1 cut 64K 'z = x + o; w = x' --in x=odd.npy --in o=one.npy
 "$NPY" make matrix.npy 'f32[1,1]' ramp 3 0
 pieces=1 cut 64K 'z = x + o; w = x' --in x=odd.npy --in o=matrix.npy
 pieces=10 cut 1 'z = i + 1; w = f64(i)' --in i=i.npy
+"$NPY" make row.npy 'f64[400]' ramp 0 1
+"$NPY" make column.npy 'f32[40,1]' ramp 0 400
+"$NPY" make block.npy 'u8[5,40,400]' random 3 0 255
+pieces=9 cut 16K 'z = c + r; w = r > c' --in c=column.npy --in r=row.npy
+pieces=40 cut 3K 'z = b + r; w = b > r' --in b=block.npy --in r=row.npy
+pieces=4 cut 130K 'z = b + c; w = b*c + r' --in b=block.npy --in c=column.npy --in r=row.npy
+case_name="pieces that begin where nothing can be bound"
+refuses "and a piece of 'c' would not begin where the device can bind it" \
+    eval 'z = c + r' --in c=column.npy --in r=row.npy --out z=z.npy --piece 1K
 case_name="a piece of all, of more than the device binds, of nothing"
 cli eval 'z = x' --in x=x.npy --out z=z.npy --piece 1T --json
 expect_status 0
@@ -120,6 +129,15 @@ cli eval 'z = d + o' --in d=dot.npy --in o=one.npy --out z=z.npy
 gives z.npy 'f32[1]' 6 0
 cli eval 'z = 2*a' --set a=u64:3 --out z=z.npy
 gives z.npy 'u64[]' 6 0
+
+case_name="shapes are stretched as by NumPy: a row, a column, nothing"
+"$NPY" make c3.npy 'f32[3,1]' ramp 0 400
+cli eval 'z = c + f32(r)' --in c=c3.npy --in r=row.npy --out z=z.npy
+gives z.npy 'f32[3,400]' 0 1
+cli eval 'z = x*0 + c + f32(r)' --in x=x.npy --in c=c3.npy --in r=row.npy --out z=z.npy
+gives z.npy 'f32[3,400]' 0 1
+cli eval 'z = n + c' --in n=none.npy --in c=c3.npy --out z=z.npy
+gives z.npy 'f32[3,0]' 0 0
 
 case_name="NumPy's types"
 cli eval 'z = i*2 // 2' --in i=i.npy --out z=z.npy
@@ -229,7 +247,7 @@ refuses "there is no output: give it with --out NAME=FILE" eval 'z = 2*x' --in x
 refuses "'x' is given twice" eval 'z = x' "${in[@]}" --in x=y.npy
 refuses "column 10: the expression ends where" eval 'z = 2*x +' "${in[@]}"
 refuses "line 2, column 3: '+' where" eval $'z = x\nz + 1' "${in[@]}"
-refuses "x is [3,400] and y is [1200]: shapes must be the same" \
+refuses "x is [3,400] and y is [1200]: axis -1 has 400 and 1200 elements, and only 1 is stretched" \
     eval 'z = x + y' "${in[@]}" --in y=i.npy
 refuses "column 5: GLSL has no sin of f64; write sin(f32(...))" \
     eval 'z = sin(x)' --in x=big.npy --out z=z.npy

@@ -15,6 +15,7 @@ UNSIGNED = ("u1", "u2", "u4", "u8")
 INTEGERS = SIGNED + UNSIGNED
 DTYPES = (*FLOATS, *INTEGERS, "?")
 LENGTH = 48
+SHAPES = ((48,), (6, 8), (3, 16), (2, 3, 8), (4, 2, 6), (1, 48), (2, 2, 3, 4))
 
 NAMES = {"f2": "f16", "f4": "f32", "f8": "f64", "?": "bool"} | {
     f"{kind}{size}": f"{kind}{8 * size}" for kind in "iu" for size in (1, 2, 4, 8)
@@ -416,16 +417,27 @@ def grow(random, inputs, depth):
     return f"{name}({text})", function(*(value for _, value in arguments))
 
 
+def some(random, elements, shape):
+    """An array that is stretched to |shape|, and what comes of it; or one element as a number."""
+    kind = random.random()
+    if kind < 0.1:
+        return elements[0], np.repeat(elements[:1], LENGTH)
+    stretched = random.random(len(shape)) < (0.5 if kind < 0.6 else 0)
+    own = tuple(1 if s else size for s, size in zip(stretched, shape))
+    while own and own[0] == 1 and random.random() < 0.5:
+        own = own[1:]
+    array = elements[: math.prod(own)].reshape(own)
+    return array if own else array[()], np.broadcast_to(array, shape).reshape(-1)
+
+
 def expression(random, depth=4):
     """A text, what to give for its names, and the result."""
     while True:
         inputs, given = {}, {}
+        shape = SHAPES[int(random.integers(len(SHAPES)))]
         for name in ("x", "y", "w"):
-            inputs[name] = given[name] = numbers(random, str(random.choice(DTYPES)))
-            if random.random() < 0.2:  # one element, or a number of the launch
-                one = inputs[name][:1]
-                inputs[name] = np.repeat(one, LENGTH)
-                given[name] = one if random.random() < 0.5 else one[0]
+            elements = numbers(random, str(random.choice(DTYPES)))
+            given[name], inputs[name] = some(random, elements, shape)
         try:
             with np.errstate(all="ignore"):
                 text, result = grow(random, inputs, depth)
@@ -434,8 +446,9 @@ def expression(random, depth=4):
             continue
         used = set(re.findall(r"\b[xyw]\b", text))
         given = {name: value for name, value in given.items() if name in used}
-        length = max((np.size(value) for value in given.values()), default=1)
-        return text, given, result[:length]
+        joined = np.broadcast_shapes(*(np.shape(value) for value in given.values()))
+        steps = tuple(slice(0, size) for size in (1,) * (len(shape) - len(joined)) + joined)
+        return text, given, result.reshape(shape)[steps].reshape(joined)
 
 
 def same(a, b):

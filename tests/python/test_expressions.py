@@ -12,7 +12,7 @@ NIGHTLY = "BULKHEAD_TEST_NIGHTLY" in os.environ
 def check(stream, text, given, want):
     with np.errstate(all="ignore"):
         got = stream.eval(text, given).numpy()
-    if not random_expressions.same(got.reshape(-1), want):
+    if not random_expressions.same(got, want):
         shown = {name: (str(value.dtype), value.tolist()) for name, value in given.items()}
         pytest.fail(f"{text} of {shown} is {got.dtype} {got.tolist()}, not {want.tolist()}")
 

@@ -267,6 +267,79 @@ TEST(numbers) {
     }
 }
 
+/* -- shapes ---------------------------------------------------------------------------------- */
+
+/* A view of a buffer's floats. */
+static bh_description shaped(uint32_t rank, const uint64_t *shape) {
+    bh_description d = {.struct_size = sizeof d, .kind = BH_NUMBER_FLOAT, .bits = 32};
+    d.lanes = 1;
+    d.rank = rank;
+    memcpy(d.shape, shape, rank * sizeof *shape);
+    return d;
+}
+
+/* [p,1,r], [q,1], [1,r] and a single element, which make [p,q,r]: one kernel whatever the sizes. */
+TEST(inputs_are_stretched) {
+    static const bh_parameter parameters[] = {
+        {"a", BH_PARAMETER_IN, "T"}, {"b", BH_PARAMETER_IN, "T"},     {"c", BH_PARAMETER_IN, "T"},
+        {"d", BH_PARAMETER_IN, "T"}, {"k", BH_PARAMETER_PUSH, "f32"}, {"y", BH_PARAMETER_OUT, "T"}};
+    static const uint64_t sizes[][3] = {{5, 3, 7}, {2, 64, 11}, {13, 2, 2}};
+    begin();
+    const bh_template_options options =
+        options_of("stretch", "y = a + b * k + c * k * k + d + T(i == n - 1u);", parameters, 6);
+    bh_template *t = made(&options);
+    bh_buffer *a = floats(0, 1, COUNT), *b = floats(1, 1, COUNT), *c = floats(2, 1, COUNT);
+    bh_buffer *d = floats(0.5f, 0, 0), *y = floats(0, 0, 2 * COUNT);
+    bh_kernel *first = NULL;
+    const float k = 128;
+    uint32_t bits;
+    memcpy(&bits, &k, sizeof bits);
+    for (size_t n = 0; n < BHT_COUNT(sizes); n++) {
+        const uint64_t p = sizes[n][0], q = sizes[n][1], r = sizes[n][2];
+        const bh_description da = shaped(3, (uint64_t[]){p, 1, r}),
+                             db = shaped(2, (uint64_t[]){q, 1});
+        const bh_description dc = shaped(2, (uint64_t[]){1, r}), dy = shaped(3, sizes[n]);
+        const bh_argument arguments[] = {{.name = "a", .buffer = a, .description = &da},
+                                         {.name = "b", .buffer = b, .description = &db},
+                                         {.name = "c", .buffer = c, .description = &dc},
+                                         {.name = "d", .buffer = d},
+                                         {.name = "k", .dtype = BH_DTYPE_F32, .bits = bits},
+                                         {.name = "y", .buffer = y, .description = &dy}};
+        bh_template_call call;
+        BHT_EQ(bh_template_prepare(t, arguments, 6, NULL, &call, &why), BH_OK);
+        first = first ? first : call.command.dispatch.kernel;
+        BHT_TRUE(call.command.dispatch.kernel == first);
+        fx_expect(fx_commands(stream, &call.command, 1), BH_OK);
+        bh_template_call_fini(&call);
+        for (uint64_t i = 0; i < p * q * r; i++) {
+            const uint64_t own = i / (q * r) * r + i % r;
+            BHT_EQ(((float *)(void *)fx_pointer(y))[i], (float)own + (float)(i / r % q + 1) * k +
+                                                            (float)(i % r + 2) * k * k + 0.5f +
+                                                            (float)(i == p * q * r - 1));
+        }
+    }
+}
+
+/* An input of other elements than the output's is no place for it, though the bytes are the same. */
+TEST(what_is_stretched_is_not_written) {
+    static const bh_parameter parameters[] = {
+        {"x", BH_PARAMETER_IN, NULL}, {"b", BH_PARAMETER_IN, "u8"}, {"y", BH_PARAMETER_OUT, "u8"}};
+    begin();
+    const bh_template_options options = options_of("alias", "y = uint8_t(x) + b;", parameters, 3);
+    bh_template *t = made(&options);
+    bh_buffer *x = array(BH_NUMBER_INT, 64, 0);
+    bh_description bytes = {.struct_size = sizeof bytes, .kind = BH_NUMBER_UINT, .bits = 8};
+    bytes.lanes = 1;
+    bytes.rank = 1;
+    bytes.shape[0] = 8;
+    const bh_argument arguments[] = {{.name = "x", .buffer = x},
+                                     {.name = "b", .buffer = array(BH_NUMBER_UINT, 8, 8)},
+                                     {.name = "y", .buffer = x, .description = &bytes}};
+    bh_template_call call;
+    BHT_EQ(bh_template_prepare(t, arguments, 3, NULL, &call, &why), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(why.message, "output 'y' overlaps 'x'");
+}
+
 /* -- compiles -------------------------------------------------------------------------------- */
 
 TEST(errors_are_in_the_lines_of_the_body) {
