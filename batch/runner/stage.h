@@ -33,9 +33,6 @@ bool bhi_stage_infer(struct bhi_work *work);
 /* Makes the commands to submit, when all have buffers. Blocks while a kernel is compiled. Returns
  * false if the work is over. */
 bool bhi_stage_cut(struct bhi_work *work);
-/* Returns the largest file for which all arrays of the work are computed in one piece. Such an
- * input may be shared, because its buffer is never described again. */
-uint64_t bhi_stage_whole(const struct bhi_work *work);
 void bhi_templates_free(struct bhi_runner *runner);
 
 #endif

@@ -158,15 +158,6 @@ bool bhi_stage_infer(struct bhi_work *work) {
     return status == BH_OK || refuse(work, status, &detail);
 }
 
-/* An element has at least one byte and at most eight. */
-uint64_t bhi_stage_whole(const struct bhi_work *work) {
-    const struct bhi_eval_request *eval = work->request->run.eval;
-    if (!eval) {
-        return UINT64_MAX;
-    }
-    return (eval->piece && eval->piece < BHI_RANGE_OF_ALL ? eval->piece : BHI_RANGE_OF_ALL) / 8;
-}
-
 /* Computes how many bytes of an array one command binds; 0: all. */
 static bh_status choose_piece(const struct bhi_work *work, uint64_t *out_bytes,
                               uint32_t *out_alignment, bh_detail *detail) {

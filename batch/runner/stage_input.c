@@ -106,8 +106,7 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     bh_detail detail = {0};
 
     const bool known = bhi_input_identify(work, binding->in_path, &before);
-    const bool shared = known && binding->access == BH_ACCESS_READ &&
-                        (uint64_t)before.size <= bhi_stage_whole(work);
+    const bool shared = known && binding->access == BH_ACCESS_READ;
     if (shared && bhi_input_cache_use(work, index, &before)) {
         work->reads[index] = mark_of(&before);
         return take_array(work, binding);

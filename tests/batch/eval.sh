@@ -26,7 +26,7 @@ words() { # ID [MORE]
 }
 {
     words 1
-    words 2 ',"piece":"4K"' # three pieces of the f32, for which nothing is shared
+    words 2 ',"piece":"4K"' # three pieces of the f32, and the inputs are shared all the same
     words 3
     # A kernel reads what an expression wrote, and the other way round.
     square 4 y1.npy s.npy ',"depends_on":[1]' | sed 's/"id":"4"/"id":4/; s/f32\[1000\]/f32[3000]/; s/\[16\]/[47]/'
