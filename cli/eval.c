@@ -131,7 +131,7 @@ static int infer_outputs(struct eval *eval) {
     if (status != BH_TOO_LARGE) {
         return status == BH_OK ? BHI_EXIT_READY : refused(eval, status, &detail);
     }
-    bhi_refuse(&complaint, "%s", detail.message);
+    bhi_refuse(&complaint, "%s", bhi_text_without_call(detail.message));
     return bhi_run_refused(eval->run, BH_TOO_LARGE, &complaint);
 }
 

@@ -95,7 +95,7 @@ typedef struct bh_argument {
  * is given must have the right type and shape. Types follow from the parameters, or from what an
  * expression computes. The shape is what the inputs are broadcast to, as by NumPy. A grid has no
  * shape of its own: rank is 0, and you choose the shape. Set out_description->struct_size first.
- * Returns BH_OK or BH_INVALID_ARGUMENT. */
+ * Returns BH_OK, BH_INVALID_ARGUMENT, or BH_TOO_LARGE as bh_template_prepare does. */
 BH_API BH_MUST_USE bh_status bh_template_output(bh_template *template_,
                                                 const bh_argument *arguments,
                                                 uint32_t argument_count, const char *name,

@@ -47,10 +47,11 @@ pieces=1 cut 64K 'z = x + o; w = x' --in x=odd.npy --in o=matrix.npy
 pieces=10 cut 1 'z = i + 1; w = f64(i)' --in i=i.npy
 "$NPY" make row.npy 'f64[400]' ramp 0 1
 "$NPY" make column.npy 'f32[40,1]' ramp 0 400
-"$NPY" make block.npy 'u8[5,40,400]' random 3 0 255
+"$NPY" make few.npy 'f32[4,1]' ramp 0 400
+"$NPY" make block.npy 'u8[5,4,400]' random 3 0 255
 pieces=9 cut 16K 'z = c + r; w = r > c' --in c=column.npy --in r=row.npy
-pieces=40 cut 3K 'z = b + r; w = b > r' --in b=block.npy --in r=row.npy
-pieces=4 cut 130K 'z = b + c; w = b*c + r' --in b=block.npy --in c=column.npy --in r=row.npy
+pieces=30 cut 3K 'z = b + r; w = b > r' --in b=block.npy --in r=row.npy
+pieces=4 cut 13K 'z = b + c; w = b*c + r' --in b=block.npy --in c=few.npy --in r=row.npy
 case_name="pieces that begin where nothing can be bound"
 refuses "and a piece of 'c' would not begin where the device can bind it" \
     eval 'z = c + r' --in c=column.npy --in r=row.npy --out z=z.npy --piece 1K
@@ -249,6 +250,10 @@ refuses "column 10: the expression ends where" eval 'z = 2*x +' "${in[@]}"
 refuses "line 2, column 3: '+' where" eval $'z = x\nz + 1' "${in[@]}"
 refuses "x is [3,400] and y is [1200]: axis -1 has 400 and 1200 elements, and only 1 is stretched" \
     eval 'z = x + y' "${in[@]}" --in y=i.npy
+"$NPY" make tall.npy 'u8[131072,1]' ramp 0 0
+"$NPY" make wide.npy 'u8[65536]' ramp 0 0
+refuses "bulkhead eval: the number of elements is 8589934592, over the limit of 4294901760" \
+    eval 'z = x + y' --in x=tall.npy --in y=wide.npy --out z=z.npy
 refuses "column 5: GLSL has no sin of f64; write sin(f32(...))" \
     eval 'z = sin(x)' --in x=big.npy --out z=z.npy
 refuses "the number 300 is out of the range of u8" eval 'z = 300*b' --in b=b.npy --out z=z.npy
