@@ -292,10 +292,9 @@ TEST(test_numbers_are_no_part_of_the_kernel) {
     struct bhi_complaint complaint = {.text = ""};
     const char *type;
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        char *one = compile(cases[i].one, "x=f32 z" + (strchr(cases[i].one, 'x') ? 0 : 6), &type,
-                            &complaint);
-        char *other = compile(cases[i].other, "x=f32 z" + (strchr(cases[i].one, 'x') ? 0 : 6),
-                              &type, &complaint);
+        const char *parameters = strchr(cases[i].one, 'x') ? "x=f32 z" : "z";
+        char *one = compile(cases[i].one, parameters, &type, &complaint);
+        char *other = compile(cases[i].other, parameters, &type, &complaint);
         BHT_TRUE(one && other);
         if (!strcmp(one, other) != cases[i].same) {
             BHT_FAIL("%s and %s: %s", cases[i].one, cases[i].other, one);
