@@ -91,14 +91,14 @@ static void let_go(bh_context *context, struct piece *piece) {
 }
 
 /* Starts a piece where the buffer is now. If it has moved, a write goes on at its new place: what
- * was written before has moved with it. A read goes on at the old place, which keeps the old
- * content. */
+ * was written before has moved with it. A read names no buffer that could move, and goes on at the
+ * old place, which keeps the old content. */
 static bh_status start_there(const struct transfer *t, struct bh_buffer **place,
                              struct piece *piece, uint64_t begin, bh_detail *detail) {
     for (;;) {
         const bh_status status = start(t, *place, piece, begin, detail);
         struct bh_buffer *now = bhi_buffer_take_place(t->buffer);
-        const bool again = status == BH_UNAVAILABLE && t->writes && now != *place;
+        const bool again = status == BH_UNAVAILABLE && now != *place;
         bhi_buffer_unref(again ? *place : now);
         if (!again) {
             return status;
