@@ -13,9 +13,11 @@
 #include "supervisor/event/harvest.h"
 #include "supervisor/submit/internal.h"
 
+#include <bulkhead/cuda.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -170,7 +172,8 @@ TEST(b3_what_two_workers_have_is_not_kept) {
 /* Its worker may have failed to map or to import it: it is told of it anew; at once if memory was
  * short, else when a buffer is made of it again. */
 TEST(b3_what_failed_is_introduced_again) {
-    static const bh_status failures[] = {BH_VULKAN, BH_OUT_OF_HOST_MEMORY, BH_LIMIT_EXCEEDED};
+    static const bh_status failures[] = {BH_VULKAN, BH_CUDA, BH_OUT_OF_HOST_MEMORY,
+                                         BH_LIMIT_EXCEEDED};
     for (size_t i = 0; i < 2 * BHT_COUNT(failures); i++) {
         const bh_status status = failures[i / 2];
         const bool on_device = i % 2;
@@ -556,6 +559,29 @@ TEST(t8_it_is_made_anew_once) {
         BHT_EQ(memory.made_count, 2);
         expect_words(A, buffer, WORD);
     }
+}
+
+/* Whoever writes it: the worker that has the old memory gets the new one, too. */
+TEST(t8_who_has_the_old_memory_gets_the_new) {
+    bh_buffer *buffer = create(A);
+    fill_now(A, buffer);
+    refuse_import(buffer);
+    bh_event *event = fx_fill(memory.streams[A2], buffer, WORD + 1);
+    memory_run_all();
+    fx_expect(event, BH_OK);
+    expect_words(A, buffer, WORD + 1);
+}
+
+/* There was no memory to note that the content is lost: a view waits for a worker to find it out. */
+TEST(t8_bad_memory_has_no_view) {
+    bh_buffer *buffer = create(A);
+    bh_cuda_view *view;
+    fill_now(A, buffer);
+    bhi_context_lock(puppet.context);
+    strcpy(memory.streams[A]->runs_on.selector, "cuda:0");
+    buffer->device->bad = true;
+    bhi_context_unlock(puppet.context);
+    BHT_EQ(bh_cuda_view_create(buffer, BH_MAP_READ, 0, &view, NULL), BH_TIMEOUT);
 }
 
 /* Of several that a submission reads, the one is bad that the worker names. */

@@ -203,3 +203,25 @@ TEST(who_has_run_it_does_not_compile_it) {
         }
     }
 }
+
+/* T6. Nor may it claim so when it is killed for its time: the kernel may have written. */
+TEST(who_is_killed_for_its_time_does_not_compile_what_it_has_run) {
+    for (int has_run = 0; has_run < 2; has_run++) {
+        puppet_again();
+        if (has_run) {
+            bh_event *event = spares_launch(puppet.stream, 0, false);
+            puppet_complete(spares.serving, 1);
+            fx_expect(event, BH_OK);
+        }
+        bh_event *event = spares_launch(puppet.stream, 0, false);
+        const uint64_t seq = spares.serving->core.published;
+        puppet_begins(spares.serving, seq);
+        atomic_store(&puppet_side(spares.serving)->header->compile_seq, seq);
+        bhi_context_lock(puppet.context);
+        bhi_core_worker_kill(&spares.serving->core, BHI_KILL_DEADLINE, bh_event_id(event), "late");
+        bhi_context_pump_unlock(puppet.context);
+        puppet_killed(spares.serving, SIGKILL);
+        fx_expect(event, BH_DEADLINE);
+        BHT_EQ(fx_verdict(event).executed, has_run ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO);
+    }
+}
