@@ -310,6 +310,74 @@ TEST(test_steps_that_not_every_round_takes) {
     BHT_EQ(guarded.polled, 1);
 }
 
+/* A loop on two conditions, of which only one is known to become false: it ends with that one where it goes
+ * on while both hold. */
+TEST(test_loops_on_two_conditions) {
+    static const struct {
+        const char *compare, *join, *sides, *targets;
+        uint32_t alone;
+    } rows[] = {
+        {"ULessThan", "LogicalAnd", "%known %other", "%b %m", 1},
+        {"ULessThan", "LogicalAnd", "%other %known", "%b %m", 1},
+        {"ULessThan", "LogicalOr", "%known %other", "%b %m", 0},
+        {"ULessThan", "LogicalOr", "%other %known", "%b %m", 0},
+        {"UGreaterThanEqual", "LogicalOr", "%known %other", "%m %b", 1},
+        {"UGreaterThanEqual", "LogicalAnd", "%known %other", "%m %b", 0},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        char body[2048];
+        snprintf(body, sizeof body,
+                 "%%pw = OpAccessChain %%p_uint %%out %%u_0 %%u_0\n%%w = OpLoad %%uint %%pw\n"
+                 "%%other = OpINotEqual %%bool %%w %%u_0\nOpBranch %%h\n"
+                 "%%h = OpLabel\n%%i = OpPhi %%uint %%u_0 %%start %%i2 %%k\n"
+                 "OpLoopMerge %%m %%k None\nOpBranch %%test\n"
+                 "%%test = OpLabel\n%%known = Op%s %%bool %%i %%u_10\n%%c = Op%s %%bool %s\n"
+                 "OpBranchConditional %%c %s\n"
+                 "%%b = OpLabel\nOpBranch %%k\n"
+                 "%%k = OpLabel\n%%i2 = OpIAdd %%uint %%i %%u_1\nOpBranch %%h\n"
+                 "%%m = OpLabel\nOpReturn\n",
+                 rows[i].compare, rows[i].join, rows[i].sides, rows[i].targets);
+        struct stand_module module = stand_compute("", body, "", 3);
+        const struct bhi_guarded guarded = stand_guard(&module);
+        if (guarded.loops != 1 || guarded.left_alone != rows[i].alone) {
+            BHT_FAIL("row %zu: %u left alone", i, guarded.left_alone);
+        }
+    }
+}
+
+/* A bound in a variable with an initial value, which is stored to once: that store counts only where it is on
+ * every way to the loop. */
+TEST(test_a_bound_that_some_ways_store) {
+    static const char *const stores[] = {
+        "OpStore %v %u_10\nOpBranch %z\n%z = OpLabel\n",
+        "OpSelectionMerge %z None\nOpBranchConditional %some %y %z\n"
+        "%y = OpLabel\nOpStore %v %u_10\nOpBranch %z\n%z = OpLabel\n",
+    };
+    for (uint32_t i = 0; i < BHT_COUNT(stores); i++) {
+        char body[2048];
+        snprintf(body, sizeof body,
+                 "%%v = OpVariable %%p_local Function %%all\n"
+                 "%%pw = OpAccessChain %%p_uint %%out %%u_0 %%u_0\n%%w = OpLoad %%uint %%pw\n"
+                 "%%some = OpINotEqual %%bool %%w %%u_0\n%s"
+                 "%%n = OpLoad %%uint %%v\nOpBranch %%h\n"
+                 "%%h = OpLabel\n%%i = OpPhi %%uint %%u_0 %%z %%i2 %%k\n"
+                 "OpLoopMerge %%m %%k None\nOpBranch %%test\n"
+                 "%%test = OpLabel\n%%c = OpULessThan %%bool %%i %%n\n"
+                 "OpBranchConditional %%c %%b %%m\n"
+                 "%%b = OpLabel\nOpBranch %%k\n"
+                 "%%k = OpLabel\n%%i2 = OpIAdd %%uint %%i %%u_1\nOpBranch %%h\n"
+                 "%%m = OpLabel\nOpReturn\n",
+                 stores[i]);
+        struct stand_module module = stand_compute("%p_local = OpTypePointer Function %uint\n"
+                                                   "%all = OpConstant %uint 4000000000\n",
+                                                   body, "", 3);
+        const struct bhi_guarded guarded = stand_guard(&module);
+        if (guarded.left_alone != 1 - i) {
+            BHT_FAIL("store %u: %u left alone", i, guarded.left_alone);
+        }
+    }
+}
+
 /* 4001 rounds, each of which calls a function that stores and multiplies so often. */
 static void check_called(unsigned stores, unsigned products, bool alone) {
     static char body[12000], function[12000];
