@@ -4,6 +4,7 @@
 #include "add.cubin.h"
 #include "other_arch.cubin.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
@@ -551,14 +552,19 @@ TEST(a_full_device_is_no_bad_memory) {
 TEST(a_fault_that_a_call_reports_loses_the_device) {
     static void (*const breaks[])(struct bhi_cuda_api *) = {break_load, break_pointer,
                                                             break_access};
-    for (size_t i = 0; i < BHT_COUNT(breaks); i++) {
+    static const CUresult faults[] = {
+        CUDA_ERROR_ILLEGAL_ADDRESS,      CUDA_ERROR_ASSERT,
+        CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ILLEGAL_INSTRUCTION,
+        CUDA_ERROR_MISALIGNED_ADDRESS,   CUDA_ERROR_INVALID_ADDRESS_SPACE,
+        CUDA_ERROR_INVALID_PC,           CUDA_ERROR_LAUNCH_FAILED};
+    for (size_t i = 0; i < BHT_COUNT(faults); i++) {
         rig_open_usual();
         rig_add_kernel(ADD);
         rig_buffer(1, 4096);
         rig_make(3, 4096);
         before = cuda()->device.api;
-        failure = CUDA_ERROR_ILLEGAL_ADDRESS;
-        breaks[i](&cuda()->device.api);
+        failure = faults[i];
+        breaks[i % BHT_COUNT(breaks)](&cuda()->device.api);
         rig_begin();
         rig_add(ADD, 1, 3, 1);
         BHT_TRUE(!rig_run());
@@ -585,6 +591,30 @@ TEST(a_fault_seen_after_a_failing_call_loses_the_device) {
     rig_fill(3, 0, 4096, 7);
     BHT_TRUE(!rig_run());
     BHT_EQ(rig.results[0].status, BH_CUDA);
+}
+
+static float elapsed_ms;
+
+static CUresult tell_elapsed(float *ms, CUevent a, CUevent b) {
+    *ms = elapsed_ms;
+    return CUDA_SUCCESS;
+}
+
+/* Whatever the driver says: a time on the device is known, and no longer than the host has waited. */
+TEST(times_on_the_device_are_within_the_hosts) {
+    static const float said[] = {0, -1, 1e9f, INFINITY, NAN};
+    rig_make(3, 4096);
+    cuda()->device.api.cuEventElapsedTime = tell_elapsed;
+    for (size_t i = 0; i < BHT_COUNT(said); i++) {
+        elapsed_ms = said[i];
+        rig_begin();
+        rig.records[0]->flags = BHI_RECORD_TIMED;
+        rig_fill(3, 0, 4096, 7);
+        rig_run_ok();
+        const struct bhi_result *result = &rig.results[0];
+        const uint64_t host_ns = result->ended_ns - result->started_ns;
+        BHT_EQ(result->device_ns, said[i] > 1 ? host_ns : 1);
+    }
 }
 
 /* There is no room for a buffer, or for the stage of one in the host: its record says how much was asked

@@ -109,7 +109,7 @@ static uint64_t device_ns(const struct bhi_cuda_backend *b, uint32_t i, uint64_t
         return 0;
     }
     const double ns = (double)ms * 1e6;
-    return ns >= (double)host_ns ? host_ns : ns < 1 ? 1 : (uint64_t)ns; /* a NaN is 1 at most */
+    return ns >= (double)host_ns ? host_ns : ns > 1 ? (uint64_t)ns : 1; /* a NaN is 1 */
 }
 
 static void finish(struct flight *f) {
