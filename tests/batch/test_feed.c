@@ -363,13 +363,20 @@ TEST(test_the_lock_says_who_has_it) {
 
 struct toucher {
     char path[128];
+    bool whole_seconds; /* as some file servers keep; otherwise all touches are in one second */
     atomic_bool stop;
 };
 
+static void touch_once(const struct toucher *toucher, long number) {
+    const struct timespec at = {.tv_sec = toucher->whole_seconds ? number : 0,
+                                .tv_nsec = toucher->whole_seconds ? 0 : number};
+    BHT_EQ(utimensat(AT_FDCWD, toucher->path, (struct timespec[2]){at, at}, 0), 0);
+}
+
 static void *touch(void *argument) {
     struct toucher *toucher = argument;
-    while (!atomic_load(&toucher->stop)) {
-        BHT_EQ(utimensat(AT_FDCWD, toucher->path, NULL, 0), 0);
+    for (long i = 1; !atomic_load(&toucher->stop); i++) {
+        touch_once(toucher, i);
         bht_poll_pause();
     }
     return NULL;
@@ -382,19 +389,22 @@ static enum bhi_queue_result open_after(uint64_t silence_ns) {
 
 /* Where a lock excludes no other machine, the process there is noticed by its beats. */
 TEST(test_another_machine_has_it) {
-    static const uint64_t minute_ns = 60000000000u, short_ns = 50000000u;
-    struct toucher toucher = {.stop = false};
-    pthread_t thread;
+    static const uint64_t long_ns = 20000000000u, short_ns = 50000000u;
     fresh("a");
     close_queue();
-    path_of("lock", toucher.path);
-    write_file(toucher.path, "used 4711 elsewhere\n", 20);
-    BHT_EQ(pthread_create(&thread, NULL, touch, &toucher), 0);
-    BHT_EQ(open_after(minute_ns), BHI_QUEUE_BUSY);
-    atomic_store(&toucher.stop, true);
-    pthread_join(thread, NULL);
-    BHT_STR_HAS(complaint.text, "is in use by another process, pid 4711 on elsewhere: wait");
-    expect_lock("used 4711 elsewhere\n"); /* it still has it */
+    for (int i = 0; i < 2; i++) {
+        struct toucher toucher = {.whole_seconds = i, .stop = false};
+        pthread_t thread;
+        path_of("lock", toucher.path);
+        write_file(toucher.path, "used 4711 elsewhere\n", 20);
+        touch_once(&toucher, 0);
+        BHT_EQ(pthread_create(&thread, NULL, touch, &toucher), 0);
+        BHT_EQ(open_after(long_ns), BHI_QUEUE_BUSY);
+        atomic_store(&toucher.stop, true);
+        pthread_join(thread, NULL);
+        BHT_STR_HAS(complaint.text, "is in use by another process, pid 4711 on elsewhere: wait");
+        expect_lock("used 4711 elsewhere\n"); /* it still has it */
+    }
     const uint64_t began_ns = bht_now_ns();
     BHT_EQ(open_after(short_ns), BHI_QUEUE_OK); /* it is dead */
     BHT_GE(bht_now_ns() - began_ns, short_ns);
