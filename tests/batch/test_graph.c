@@ -76,7 +76,8 @@ static void note(void *user, const struct bhi_job_node *node) {
     sprintf(changes + strlen(changes), "%s:%s ", node->job.id, bhi_job_state_name(node->state));
 }
 
-static void make(int count, const int (*edges)[2], int edge_count) {
+/* They are not admitted yet. */
+static void build(int count, const int (*edges)[2], int edge_count) {
     struct bhi_job_node *cycle;
     bhi_graph_init(&graph);
     for (int i = 0; i < count; i++) {
@@ -87,6 +88,10 @@ static void make(int count, const int (*edges)[2], int edge_count) {
         BHT_TRUE(bhi_graph_link(&graph, nodes[edges[i][0]], nodes[edges[i][1]]));
     }
     BHT_TRUE(bhi_graph_rank(&graph, &cycle));
+}
+
+static void make(int count, const int (*edges)[2], int edge_count) {
+    build(count, edges, edge_count);
     bhi_graph_admit(&graph, note, NULL);
 }
 
@@ -135,6 +140,19 @@ TEST(test_the_earliest_origin) {
     BHT_EQ(nodes[3]->origin, 1);
     BHT_EQ(nodes[4]->origin, 1);
     BHT_EQ(nodes[2]->origin, 0);
+}
+
+/* The outputs of a sealed job are complete: it is taken, whatever has become of what it needs. */
+TEST(test_a_sealed_job_does_not_fall_with_its_need) {
+    build(6, family, 6);
+    nodes[0]->state = BHI_JOB_FAILED;
+    nodes[2]->job.sealed = true;
+    nodes[2]->state = BHI_JOB_WAITING;
+    bhi_graph_admit(&graph, note, NULL);
+    expect_changes("1:waiting 3:failed 4:failed ");
+    BHT_EQ(nodes[4]->origin, 0);
+    take_node(2); /* ahead of all others */
+    take_node(1);
 }
 
 /* What is cancelled may come back: nothing falls with it. */
