@@ -242,7 +242,6 @@ bool bhi_paths_add(struct bhi_paths *paths, const struct bhi_job_node *node, con
     if (out_twice) {
         *out_twice = last->writes && writes;
     }
-    last->reads |= !writes;
     last->writes |= writes;
     return true;
 }

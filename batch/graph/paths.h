@@ -8,7 +8,7 @@
 struct bhi_access {
     uint32_t node;
     uint32_t next; /* the next access of this path, which is older */
-    bool reads, writes;
+    bool writes;
 };
 
 enum { BHI_PATHS_SETS = 16, BHI_PATHS_WAYS = 4, BHI_PATHS_ANSWERS = 64 };
