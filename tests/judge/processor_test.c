@@ -558,6 +558,22 @@ TEST(work_before_a_submission_counts_as_its_own) {
     end();
 }
 
+/* What another worker has worked is not its own. */
+TEST(the_work_of_a_workers_first_run_is_not_known) {
+    struct bhi_clocked clocked[BHI_RACERS];
+    begin(false, NULL);
+    spied.on = true;
+    run_rounds(2, NULL, NULL, clocked);
+    BHT_TRUE(bhi_contender_renew(&court, &timer.itself, &outcome));
+    run_rounds(1, NULL, NULL, clocked);
+    BHT_EQ(clocked[BHI_RACER_CANDIDATE].work_ns, 0);
+    BHT_GE(clocked[BHI_RACER_REFERENCE].work_ns, 10);
+    run_rounds(1, NULL, NULL, clocked);
+    BHT_GE(clocked[BHI_RACER_CANDIDATE].work_ns, 10);
+    spied.on = false;
+    end();
+}
+
 /* Each processor in turn, so that one of them is not the one that would be chosen anyway. */
 TEST(a_mask_of_its_own_is_kept) {
     const cpu_set_t all = ours(), two = first_of(&all, 2);
