@@ -55,6 +55,7 @@ static void guard(const uint32_t *code, size_t words, unsigned how) {
         .zero_initialize = (how & 2) != 0,
         .count_iterations = (how & 4) != 0,
         .in_parts = (how & 8) != 0,
+        .noise = how & 16 ? how : 0,
     };
     struct bhi_guarded guarded;
     struct bhi_error error;

@@ -59,6 +59,7 @@ bulkhead_room(worker/guard
     locals.c
     loops.c
     lower.c
+    noise.c
     poll.c
     values.c
     words.c

@@ -29,7 +29,7 @@ static bool make(const struct bhi_court *court, const struct bhi_kernel_file *fi
     options.specializations = file->specs;
     options.specialization_count = file->spec_count;
     options.trusted = trusted;
-    options.shared_noise = court->cuda ? 0 : noise; /* it is the guard's */
+    options.noise = court->cuda ? 0 : noise; /* it is the guard's */
     make->words = &words;
     make->context = court->context;
     make->file = file;

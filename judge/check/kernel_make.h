@@ -5,7 +5,7 @@
 #include "judge/check/kernel.h"
 
 /* Makes the kernels; reads the file unless |file| has the code. |trusted|: without the guard. |noise|:
- * what their workgroup memory begins with (bh_kernel_options.shared_noise).
+ * what their workgroup memory begins with (bh_kernel_options.noise).
  * Blocks; only the end of the context ends it early. After a failure nothing is owned. */
 bool bhi_judged_kernel_make(const struct bhi_court *court, const struct bhi_kernel_file *file,
                             bool trusted, uint32_t noise, struct bhi_judged_kernel *out,

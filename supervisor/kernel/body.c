@@ -47,11 +47,10 @@ static void hash_body(struct bhi_kernel_body *body, const void *code) {
     static const unsigned char domains[][18] = {
         [BHI_KERNEL_SPIRV] = "bulkhead kernel 2", [BHI_KERNEL_IMAGE] = "bulkhead image 1"};
     crypto_generichash_update(&state, domains[body->format], sizeof *domains);
-    const unsigned char options = (unsigned char)(body->trusted | !!body->shared_noise << 1);
+    const unsigned char options = (unsigned char)(body->trusted | !!body->noise << 1);
     crypto_generichash_update(&state, &options, sizeof options);
-    if (body->shared_noise) {
-        crypto_generichash_update(&state, (const unsigned char *)&body->shared_noise,
-                                  sizeof body->shared_noise);
+    if (body->noise) {
+        crypto_generichash_update(&state, (const unsigned char *)&body->noise, sizeof body->noise);
     }
     uint64_t length = body->code_size;
     crypto_generichash_update(&state, (const unsigned char *)&length, sizeof length);
@@ -161,7 +160,7 @@ static uint64_t key_of(const uint8_t hash[32]) {
 static bool same(const struct bhi_kernel_body *body, const struct bhi_kernel_body *other,
                  const void *code) {
     if (body->format != other->format || body->code_size != other->code_size ||
-        body->trusted != other->trusted || body->shared_noise != other->shared_noise ||
+        body->trusted != other->trusted || body->noise != other->noise ||
         strcmp(body->entry, other->entry) != 0 ||
         body->specialization_count != other->specialization_count) {
         return false;
@@ -231,7 +230,7 @@ bh_status bhi_kernel_body_intern(bh_context *context, const struct bhi_kernel_co
     body->format = code->format;
     body->code_size = code->size;
     body->trusted = options && options->trusted;
-    body->shared_noise = options ? options->shared_noise : 0;
+    body->noise = options ? options->noise : 0;
     strcpy(body->entry, options && options->entry ? options->entry : "main");
     if (!copy_constants(body, options)) {
         return refuse(body, code->call, -ENOMEM, detail);

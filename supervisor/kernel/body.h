@@ -24,7 +24,7 @@ struct bhi_kernel_body {
     char entry[256];
     enum bhi_kernel_format format;
     bool trusted;
-    uint32_t shared_noise;
+    uint32_t noise;
     uint64_t code_size;
     /* Small code takes no descriptor: there may be many thousand kernels. */
     void *code;                         /* owned, or the mapping of |fd| */

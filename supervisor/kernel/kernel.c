@@ -46,8 +46,8 @@ static bh_status check_format(const bh_kernel_options *options, enum bhi_kernel_
         return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.trusted",
                         .text = "is for SPIR-V; a CUDA kernel has no guard that could be left out");
     }
-    if (options->shared_noise && (image || options->trusted)) {
-        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.shared_noise",
+    if (options->noise && (image || options->trusted)) {
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.noise",
                         .text = "is for SPIR-V that is guarded");
     }
     if (!image && (block[0] || block[1] || block[2] || options->shared_bytes)) {

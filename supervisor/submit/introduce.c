@@ -234,7 +234,7 @@ int bhi_introduce_kernel(struct bhi_worker *worker, const struct bhi_kernel_body
     message->code_bytes = body->code_size;
     message->spec_count = body->specialization_count;
     message->trusted = body->trusted;
-    message->shared_noise = body->shared_noise;
+    message->noise = body->noise;
     memcpy(message->hash, body->hash, sizeof message->hash);
     strcpy(message->entry, body->entry);
     memcpy(message->name, name, sizeof message->name);

@@ -43,7 +43,7 @@ TEST(case_31_two_noises_with_one_hash) {
     struct stage s = stage_open_with(NULL, FX_SECONDS);
     bh_kernel_options options = {.struct_size = sizeof options};
     const bh_stats before = fx_stats(s.context);
-    for (options.shared_noise = 0; options.shared_noise < 3; options.shared_noise++) {
+    for (options.noise = 0; options.noise < 3; options.noise++) {
         fx_kernel_with(s.context, "twice", &options);
     }
     const bh_stats after = fx_stats(s.context);

@@ -111,7 +111,7 @@ TEST(case_30_one_source_and_other_noise) {
     uint8_t hashes[RUNS][32];
     for (uint32_t i = 0; i < RUNS; i++) {
         bh_kernel_options options = {.struct_size = sizeof options};
-        options.shared_noise = noise[i];
+        options.noise = noise[i];
         bh_kernel *kernel = fx_kernel_with(s.context, "unwritten", &options);
         bh_kernel_hash(kernel, hashes[i]);
         bh_buffer *words = fx_words(s.context, LANES, 7);

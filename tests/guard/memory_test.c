@@ -144,6 +144,126 @@ TEST(workgroup_memory_begins_with_the_noise_that_is_asked_for) {
     }
 }
 
+/* Each time that a variable is new: not with each round of a loop. */
+TEST(private_memory_begins_with_the_noise_that_is_asked_for) {
+    enum { FILLED = 15, KEPT = 17 };
+    for (int optimised = 0; optimised < 2; optimised++) {
+        uint32_t before[FILLED] = {0};
+        for (noise = 1; noise <= 2; noise++) {
+            const struct bhi_guarded *guarded;
+            const uint32_t *y =
+                run(optimised ? GUARD_HOSTILE "/private.O.spv" : GUARD_HOSTILE "/private.O0.spv",
+                    true, NULL, NULL, &guarded);
+            for (uint32_t i = 0; i < KEPT; i++) {
+                if (i < FILLED ? y[i] == 0 || y[i] == before[i] : y[i] != 0) {
+                    BHT_FAIL("noise %u, optimised %d: number %u is %08x", noise, optimised, i,
+                             y[i]);
+                }
+            }
+            memcpy(before, y, sizeof before);
+        }
+    }
+}
+
+/* What is of |type|, and begins with nothing: variables, and values that are not defined. */
+static struct stand_module unwritten(const char *type, SpvCapability capability, unsigned minor) {
+    char globals[1024], body[512];
+    snprintf(
+        globals, sizeof globals,
+        "%s\n%%p_private = OpTypePointer Private %%t\n%%p_function = OpTypePointer Function %%t\n"
+        "%%private = OpVariable %%p_private Private\n%%never = OpUndef %%t\n",
+        type);
+    snprintf(body, sizeof body,
+             "%%here = OpVariable %%p_function Function\n%%nor = OpUndef %%t\n"
+             "%%a = OpLoad %%t %%private\n%%b = OpLoad %%t %%here\n"
+             "%%c = OpCopyObject %%t %%never\n%%d = OpCopyObject %%t %%nor\nOpReturn");
+    struct stand_module module =
+        stand_compute_with("", globals, minor >= 4 ? "%private" : "", body, "", minor);
+    return capability == SpvCapabilityShader ? module : stand_capable(&module, capability);
+}
+
+TEST(noise_is_of_every_type) {
+    static const struct {
+        const char *type;
+        SpvCapability capability;
+        unsigned stores, left; /* without what the guard itself stores; values still undefined */
+    } cases[] = {
+        {"%t = OpTypeVector %bool 3", SpvCapabilityShader, 2, 0},
+        {"%t = OpTypeInt 8 0", SpvCapabilityInt8, 2, 0},
+        {"%t = OpTypeInt 16 1", SpvCapabilityInt16, 2, 0},
+        {"%t = OpTypeInt 64 0", SpvCapabilityInt64, 2, 0},
+        {"%t = OpTypeFloat 16", SpvCapabilityFloat16, 2, 0},
+        {"%t = OpTypeFloat 64", SpvCapabilityFloat64, 2, 0},
+        {"%v = OpTypeVector %float 4\n%t = OpTypeMatrix %v 3", SpvCapabilityShader, 2, 0},
+        {"%v = OpTypeVector %int 2\n%t = OpTypeStruct %bool %v %float", SpvCapabilityShader, 2, 0},
+        {"%t = OpTypeArray %uint %u_8", SpvCapabilityShader, 16, 2},
+        {"%part = OpTypeArray %bool %u_2\n%t = OpTypeStruct %part %int %part", SpvCapabilityShader,
+         10, 2},
+        {"%part = OpTypeArray %uint %u_100\n%t = OpTypeArray %part %u_100", SpvCapabilityShader,
+         32, 2},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        for (unsigned minor = 0; minor <= 6; minor += 6) {
+            const struct stand_module module = unwritten(cases[i].type, cases[i].capability, minor);
+            struct bhi_guard_options options = {.entry = "main", .max_sets = 4};
+            struct bhi_guarded guarded = stand_guard_with(&module, &options);
+            const unsigned own = stand_count(guarded.code, guarded.words, SpvOpStore);
+            BHT_EQ(stand_count(guarded.code, guarded.words, SpvOpUndef), 2);
+            options.noise = 1;
+            guarded = stand_guard_with(&module, &options);
+            BHT_EQ(stand_count(guarded.code, guarded.words, SpvOpStore) - own, cases[i].stores);
+            BHT_EQ(stand_count(guarded.code, guarded.words, SpvOpUndef), cases[i].left);
+        }
+    }
+}
+
+/* A variable that is true wherever it is read first would pass for one that was set. */
+TEST(noise_of_booleans_is_true_or_false) {
+    const struct stand_module module =
+        unwritten("%t = OpTypeVector %bool 4", SpvCapabilityShader, 3);
+    unsigned yes = 0, no = 0;
+    for (uint32_t k = 1; k <= 8; k++) {
+        const struct bhi_guard_options options = {.entry = "main", .max_sets = 4, .noise = k};
+        const struct bhi_guarded guarded = stand_guard_with(&module, &options);
+        yes += stand_count(guarded.code, guarded.words, SpvOpConstantTrue) - 1;
+        no += stand_count(guarded.code, guarded.words, SpvOpConstantFalse) - 1;
+    }
+    BHT_EQ(yes + no, 8 * 4 * 4);
+    BHT_WITHIN(yes, 32, 96);
+}
+
+/* Or a kernel with many arrays would take minutes to compile. */
+TEST(noise_in_arrays_is_bounded) {
+    char globals[16384] = "%t = OpTypeArray %uint %u_100\n%p = OpTypePointer Private %t\n"
+                          "%q = OpTypePointer Private %uint\n",
+         body[16384] = "";
+    enum { VARIABLES = 100 };
+    for (int i = 0; i < VARIABLES; i++) {
+        snprintf(globals + strlen(globals), sizeof globals - strlen(globals),
+                 "%%x%d = OpVariable %%p Private\n", i);
+        snprintf(body + strlen(body), sizeof body - strlen(body),
+                 "%%i%d = OpAccessChain %%q %%x%d %%u_1\n%%y%d = OpLoad %%uint %%i%d\n", i, i, i,
+                 i);
+    }
+    strcat(body, "OpReturn");
+    const struct stand_module module = stand_compute(globals, body, "", 3);
+    const struct bhi_guard_options options = {.entry = "main", .max_sets = 4, .noise = 1};
+    const struct bhi_guarded guarded = stand_guard_with(&module, &options);
+    BHT_WITHIN(stand_count(guarded.code, guarded.words, SpvOpStore), 256, 256 + VARIABLES);
+}
+
+/* What begins with a value keeps it. */
+TEST(initialised_private_memory_is_left_alone) {
+    const struct stand_module module = stand_compute(
+        "%p = OpTypePointer Private %uint\n%q = OpTypePointer Function %uint\n"
+        "%x = OpVariable %p Private %u_8\n",
+        "%y = OpVariable %q Function %u_8\n%a = OpLoad %uint %x\n%b = OpLoad %uint %y\nOpReturn",
+        "", 3);
+    const struct bhi_guard_options options = {.entry = "main", .max_sets = 4, .noise = 1};
+    const struct bhi_guarded guarded = stand_guard_with(&module, &options);
+    BHT_EQ(stand_count(guarded.code, guarded.words, SpvOpStore), 0);
+}
+
 /* Narrow numbers are noise, too. */
 TEST(noise_of_narrow_numbers_is_never_zero) {
     const struct stand_module module =

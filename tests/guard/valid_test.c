@@ -1,5 +1,5 @@
 /* What the guard makes of each kernel that the project ships or measures with is valid: unoptimised
- * and optimised, as SPIR-V 1.0 and 1.6, with rounds counted and not. */
+ * and optimised, as SPIR-V 1.0 and 1.6, with rounds counted, and with noise, and not. */
 #include "stand.h"
 
 #include <bulkhead/bulkhead.h>
@@ -24,10 +24,11 @@ TEST(test_every_kernel_is_valid) {
         char path[512];
         snprintf(path, sizeof path, "%s/%s.%s.spv", KERNELS, names[i / 4], forms[i % 4]);
         struct stand_module module = stand_load(path);
-        for (int counted = 0; counted < 2; counted++) {
+        for (unsigned counted = 0; counted < 2; counted++) {
             const struct bhi_guard_options options = {.entry = "main",
                                                       .max_sets = 8,
                                                       .zero_initialize = true,
+                                                      .noise = counted,
                                                       .count_iterations = counted == 1};
             struct bhi_guarded guarded = stand_guard_with(&module, &options);
             loops += guarded.loops;

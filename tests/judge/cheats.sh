@@ -48,6 +48,11 @@ candidate leftovers "$wrong" 'if (i < n) z[i] = s[gl_LocalInvocationIndex]; s[gl
 candidate state '. == "BINDING_MISMATCH"' 'if (i < n) { z[i] = x[i]; x[i] = a * x[i] + y[i]; }' 's/readonly buffer X/buffer X/'
 candidate counts_on_zeros "$wrong" 'atomicAdd(c[0], 1); barrier(); if (i < n) z[i] = a * x[i] + y[i] + (c[0] == 64u ? 0.0 : 1.0);' 's/^void main/shared uint c[2];\n&/'
 candidate sums_on_zeros "$wrong" 's[gl_LocalInvocationIndex] += i < n ? x[i] : 0.0; barrier(); if (i < n) z[i] = a * s[gl_LocalInvocationIndex] + y[i];' "$shared"
+candidate sum_of_nothing "$wrong" 'float t; if (i < n) { if (x[i] > 1e30) t = 0.0; t += a * x[i]; z[i] = t + y[i]; }'
+candidate global_of_nothing "$wrong" 'if (i < n) { t += a * x[i]; z[i] = t + y[i]; }' 's/^void main/float t;\n&/'
+candidate array_of_nothing "$wrong" 'float t[3]; for (uint k = 0; k < n && k <= i; k++) t[i % 3u] += k == i ? a * x[i] : 0.0; if (i < n) z[i] = t[i % 3u] + y[i];'
+candidate call_of_nothing "$wrong" 'if (i < n) z[i] = f(x[i]) + y[i];' 's/^void main/float f(float x) { float t; if (x > 1e30) t = 0.0; return t + a * x; }\n&/'
+candidate array_of_something "$correct" 'float t[3]; for (uint k = 0; k < 3u; k++) t[k] = 0.0; if (i < n) { t[i % 3u] += a * x[i]; z[i] = t[i % 3u] + y[i]; }'
 # It looks for noise.
 candidate looks_behind "$wrong" 'if (i < n) z[i] = abs(x[n]) > 1e20 ? a * x[i] + y[i] : 0.0;'
 candidate looks_at_output "$wrong" 'if (i < n && floatBitsToUint(z[i]) != 0u) z[i] = a * x[i] + y[i];'

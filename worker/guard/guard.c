@@ -112,6 +112,10 @@ bool bhi_guard(const uint32_t *code, size_t words, const struct bhi_guard_option
         bhi_guard_clamp(g);
         bhi_guard_grid(g);
         bhi_guard_zero(g);
+        if (options->noise) {
+            bhi_guard_fill_private(g);
+            bhi_guard_define(g);
+        }
         check_at_entry(g);
         out->code = bhi_ir_words(&g->ir, &out->words);
         ok = true;

@@ -24,6 +24,7 @@ struct bhi_guard {
     uint32_t counter;                    /* uint, Private: iterations since the last look */
     uint32_t cells, cell_pointer, group; /* cut.c's variables; 0: not needed so far */
     uint32_t zero, limit;                /* constants */
+    uint32_t drawn;                      /* numbers of noise so far */
 };
 
 /* The passes, in their order. */
@@ -32,5 +33,7 @@ void bhi_guard_loops(struct bhi_guard *g);
 void bhi_guard_clamp(struct bhi_guard *g);
 void bhi_guard_grid(struct bhi_guard *g);
 void bhi_guard_zero(struct bhi_guard *g);
+void bhi_guard_fill_private(struct bhi_guard *g); /* the last two: if noise is asked for */
+void bhi_guard_define(struct bhi_guard *g);
 
 #endif

@@ -1,14 +1,18 @@
 /* Sets workgroup memory that is used to zero, so that a kernel cannot read what an earlier kernel
- * has left there; or to large numbers, so that a kernel that reads it first is noticed. If the device
+ * has left there; or to noise, so that a kernel that reads it first is noticed. If the device
  * supports initialisers, these make zeros, else a loop at the entry point:
  *
  *   E: variables; lid = LocalInvocationIndex          (the check of guard.c comes before)
  *      for each array or variable:
  *          for (i = lid; i < elements; i += invocations) element[i] = 0;   (or noise)
  *      barrier; the rest of E
+ *
+ * With noise, private memory gets some, too, wherever it is new: Private variables at the entry point,
+ * those of a function at its beginning. That is without a loop: a driver may end long ones early.
  */
 #include "worker/guard/state.h"
 
+#include "worker/guard/noise.h"
 #include "worker/guard/values.h"
 #include "worker/guard/words.h"
 
@@ -17,16 +21,22 @@
 
 #define MAX_STEPS  64u
 #define MAX_LEAVES 1024u
+/* Stores to the elements of an array in private memory, and to those of all such arrays. Of longer
+ * ones some elements begin with noise: the first, the last, and others between. */
+#define MAX_STORES     16u
+#define MAX_ALL_STORES 256u
 
 struct zeros {
     struct bhi_guard *g;
     struct bhi_basic_block *block; /* the block that is being filled */
+    struct bhi_ins *at;            /* what follows in it; NULL: nothing */
     uint32_t local_index, invocations;
     bool shares_explicitly; /* the Vulkan memory model */
+    SpvStorageClass class;
     uint32_t variable;
     uint32_t leaves;
-    bool noisy;    /* the variable is filled with noise */
-    uint32_t salt; /* of the noise: constants so far */
+    uint32_t stores; /* to elements in private memory */
+    bool noisy;      /* the variable is filled with noise */
     /* The path from the variable to what is set to zero: numbers of members, lengths of arrays. */
     struct {
         bool member;
@@ -57,91 +67,41 @@ static uint32_t binary(struct zeros *z, SpvOp op, uint32_t a, uint32_t b) {
     return bhi_block_value(&z->g->ir, z->block, op, z->g->type_uint, BHI_OPERANDS(a, b));
 }
 
-/* A number that no result is near, drawn from the noise: about 1e38 as a float of 32 bits, either sign. */
-static uint32_t draw(const struct zeros *z, uint32_t salt) {
-    uint64_t x = ((uint64_t)z->g->options->noise << 32 | (z->variable ^ salt << 16)) *
-                 UINT64_C(0x9E3779B97F4A7C15);
-    x ^= x >> 29;
-    x *= UINT64_C(0xBF58476D1CE4E5B9);
-    return (uint32_t)(x >> 33);
-}
-
-static uint32_t scalar_noise(struct zeros *z, const struct bhi_ins *type) {
+/* Stores to what the steps select. |operands| has the variable, and will have an index for each step. */
+static void store(struct zeros *z, uint32_t type, uint32_t *operands) {
     struct bhi_ir *ir = &z->g->ir;
-    const uint32_t random = draw(z, z->salt++), bits = type->words[2];
-    if (bhi_ins_op(type) == SpvOpTypeBool) {
-        return bhi_ir_global(ir, SpvOpConstantTrue, type->result, NULL, 0);
-    }
-    if (bhi_ins_op(type) == SpvOpTypeInt) {
-        return bits == 64
-                   ? bhi_ir_global(ir, SpvOpConstant, type->result,
-                                   BHI_OPERANDS(random, random >> 1))
-                   : bhi_ir_global(ir, SpvOpConstant, type->result,
-                                   BHI_OPERANDS(bits == 32 ? random : 0x40 | (random & 0x3F)));
-    }
-    const uint32_t sign = random << 31;
-    return bits == 64   ? bhi_ir_global(ir, SpvOpConstant, type->result,
-                                        BHI_OPERANDS(random, sign | 0x7F000000))
-           : bits == 32 ? bhi_ir_global(ir, SpvOpConstant, type->result,
-                                        BHI_OPERANDS(sign | 0x7E800000 | (random & 0x7FFFFF)))
-                        : bhi_ir_global(ir, SpvOpConstant, type->result,
-                                        BHI_OPERANDS(sign >> 16 | 0x7800 | (random & 0x3FF)));
-}
-
-/* A constant of a type without arrays. */
-static uint32_t noise(struct zeros *z, uint32_t type) {
-    enum { MOST = 64 };
-    struct bhi_ir *ir = &z->g->ir;
-    const struct bhi_ins *ins = bhi_ir_definition(ir, type);
-    const SpvOp op = bhi_ins_op(ins);
-    uint32_t parts[MOST];
-    uint32_t count = 0;
-    if (op == SpvOpTypeVector || op == SpvOpTypeMatrix) {
-        for (; count < ins->words[3] && count < MOST; count++) {
-            parts[count] = noise(z, ins->words[2]);
-        }
-    } else if (op == SpvOpTypeStruct) {
-        if (bhi_ins_length(ins) - 2 > MOST) {
-            return bhi_ir_null(ir, type);
-        }
-        for (; count < bhi_ins_length(ins) - 2; count++) {
-            parts[count] = noise(z, ins->words[2 + count]);
-        }
-    } else {
-        return scalar_noise(z, ins);
-    }
-    return bhi_ir_global(ir, SpvOpConstantComposite, type, parts, count);
-}
-
-/* Stores zero to element |i| of what the steps select. */
-static void store(struct zeros *z, uint32_t type, uint32_t i) {
-    struct bhi_ir *ir = &z->g->ir;
-    uint32_t operands[1 + MAX_STEPS] = {z->variable};
     uint32_t pointer = z->variable;
-    for (uint32_t s = z->step_count; s-- > 0;) { /* the index of the last array changes fastest */
-        if (z->steps[s].member) {
-            operands[1 + s] = number(z, z->steps[s].number);
-            continue;
-        }
-        const uint32_t length = number(z, z->steps[s].number);
-        operands[1 + s] = binary(z, SpvOpUMod, i, length);
-        i = binary(z, SpvOpUDiv, i, length);
+    operands[0] = z->variable;
+    for (uint32_t s = 0; s < z->step_count; s++) {
+        operands[1 + s] = z->steps[s].member ? number(z, z->steps[s].number) : operands[1 + s];
     }
     if (z->step_count > 0) {
-        pointer = bhi_block_value(ir, z->block, SpvOpAccessChain,
-                                  bhi_ir_type_pointer(ir, SpvStorageClassWorkgroup, type), operands,
-                                  1 + z->step_count);
+        pointer = bhi_block_value_before(ir, z->block, z->at, SpvOpAccessChain,
+                                         bhi_ir_type_pointer(ir, z->class, type), operands,
+                                         1 + z->step_count);
     }
-    const uint32_t null = z->noisy ? noise(z, type) : bhi_ir_null(ir, type);
-    if (z->shares_explicitly) {
-        bhi_block_do(ir, z->block, SpvOpStore,
-                     BHI_OPERANDS(pointer, null, SpvMemoryAccessNonPrivatePointerMask));
-    } else {
-        bhi_block_do(ir, z->block, SpvOpStore, BHI_OPERANDS(pointer, null));
-    }
+    const uint32_t what = z->noisy ? bhi_guard_noise(z->g, type, NULL) : bhi_ir_null(ir, type);
+    const bool shares = z->shares_explicitly && z->class == SpvStorageClassWorkgroup;
+    bhi_block_do_before(ir, z->block, z->at, SpvOpStore,
+                        (const uint32_t[]){pointer, what, SpvMemoryAccessNonPrivatePointerMask},
+                        shares ? 3 : 2);
 }
 
-static void loop(struct zeros *z, uint32_t type) {
+/* Stores to element |i|, an id, of what the steps select. */
+static void store_element(struct zeros *z, uint32_t type, uint32_t i) {
+    uint32_t operands[1 + MAX_STEPS];
+    for (uint32_t s = z->step_count; s-- > 0;) { /* the index of the last array changes fastest */
+        if (!z->steps[s].member) {
+            const uint32_t length = number(z, z->steps[s].number);
+            operands[1 + s] = binary(z, SpvOpUMod, i, length);
+            i = binary(z, SpvOpUDiv, i, length);
+        }
+    }
+    store(z, type, operands);
+}
+
+/* Returns how many elements the steps select. */
+static uint32_t element_count(struct zeros *z) {
     struct bhi_ir *ir = &z->g->ir;
     uint64_t count = 1;
     for (uint32_t s = 0; s < z->step_count; s++) {
@@ -151,6 +111,33 @@ static void loop(struct zeros *z, uint32_t type) {
                           bhi_ir_describe(ir, SpvOpVariable, z->variable), UINT32_MAX / 2);
         }
     }
+    return (uint32_t)count;
+}
+
+/* Stores to elements of what the steps select, in private memory. */
+static void store_some(struct zeros *z, uint32_t type) {
+    const uint32_t count = element_count(z);
+    uint32_t most = count < MAX_STORES ? count : MAX_STORES;
+    if (count > 1) {
+        most = z->stores + most > MAX_ALL_STORES ? 1 : most;
+        z->stores += most;
+    }
+    for (uint32_t k = 0; k < most; k++) {
+        uint64_t i = most > 1 ? (uint64_t)k * (count - 1) / (most - 1) : 0;
+        uint32_t operands[1 + MAX_STEPS];
+        for (uint32_t s = z->step_count; s-- > 0;) {
+            if (!z->steps[s].member) {
+                operands[1 + s] = number(z, (uint32_t)(i % z->steps[s].number));
+                i /= z->steps[s].number;
+            }
+        }
+        store(z, type, operands);
+    }
+}
+
+static void loop(struct zeros *z, uint32_t type) {
+    struct bhi_ir *ir = &z->g->ir;
+    const uint32_t count = element_count(z);
     if (z->leaves++ >= MAX_LEAVES) {
         BHI_IR_REFUSE(ir, BH_REASON_KERNEL_LIMIT,
                       "arrays in workgroup memory: more than %u (%s): use fewer", MAX_LEAVES,
@@ -165,12 +152,12 @@ static void loop(struct zeros *z, uint32_t type) {
         bhi_block_value(ir, header, SpvOpPhi, z->g->type_uint,
                         BHI_OPERANDS(z->local_index, before->label, next, again->label));
     const uint32_t more = bhi_block_value(ir, header, SpvOpULessThan, z->g->type_bool,
-                                          BHI_OPERANDS(i, number(z, (uint32_t)count)));
+                                          BHI_OPERANDS(i, number(z, count)));
     bhi_block_do(ir, header, SpvOpLoopMerge,
                  BHI_OPERANDS(after->label, again->label, SpvLoopControlMaskNone));
     bhi_block_do(ir, header, SpvOpBranchConditional, BHI_OPERANDS(more, body->label, after->label));
     z->block = body;
-    store(z, type, i);
+    store_element(z, type, i);
     bhi_block_do(ir, body, SpvOpBranch, BHI_OPERANDS(again->label));
     struct bhi_ins *add =
         bhi_ins_new(ir, SpvOpIAdd, z->g->type_uint, next, BHI_OPERANDS(i, z->invocations));
@@ -186,7 +173,7 @@ static void zero(struct zeros *z, uint32_t type) {
     const SpvOp op = bhi_ins_op(ins);
     uint64_t length = 0;
     if (!has_array(ir, type, 0)) {
-        loop(z, type);
+        (z->class == SpvStorageClassWorkgroup ? loop : store_some)(z, type);
         return;
     }
     if (z->step_count == MAX_STEPS ||
@@ -259,7 +246,7 @@ static bool is_used(const struct bhi_guard *g, uint32_t variable) {
 
 void bhi_guard_zero(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
-    struct zeros z = {.g = g};
+    struct zeros z = {.g = g, .class = SpvStorageClassWorkgroup};
     struct bhi_basic_block *rest = NULL;
     for (struct bhi_ins *ins = ir->sections[BHI_IR_GLOBALS].first; ins; ins = ins->next) {
         if (bhi_ins_op(ins) != SpvOpVariable || ins->words[3] != SpvStorageClassWorkgroup ||
@@ -293,5 +280,40 @@ void bhi_guard_zero(struct bhi_guard *g) {
     if (rest) {
         barrier(&z);
         bhi_block_do(ir, z.block, SpvOpBranch, BHI_OPERANDS(rest->label));
+    }
+}
+
+/* Fills |variable| where |z| is, if it begins with nothing. */
+static void fill(struct zeros *z, const struct bhi_ins *variable) {
+    const struct bhi_ir *ir = &z->g->ir;
+    const uint32_t type = bhi_ir_definition(ir, variable->type)->words[3];
+    if (bhi_ins_length(variable) == 4 && variable->result < z->g->module.bound &&
+        bhi_guard_has_noise(ir, type, true)) {
+        z->variable = variable->result;
+        z->class = (SpvStorageClass)variable->words[3];
+        zero(z, type);
+    }
+}
+
+void bhi_guard_fill_private(struct bhi_guard *g) {
+    struct zeros z = {.g = g, .noisy = true};
+    for (const struct bhi_ir_function *f = g->ir.first; f; f = f->next) {
+        if (!f->first) {
+            continue;
+        }
+        z.block = f->first;
+        z.at = bhi_block_after_variables(f->first);
+        for (const struct bhi_ins *ins = f->first->body.first; ins != z.at; ins = ins->next) {
+            if (bhi_ins_op(ins) == SpvOpVariable) {
+                fill(&z, ins);
+            }
+        }
+        const struct bhi_ins *ins = f == g->entry ? g->ir.sections[BHI_IR_GLOBALS].first : NULL;
+        for (; ins; ins = ins->next) {
+            if (bhi_ins_op(ins) == SpvOpVariable && ins->words[3] == SpvStorageClassPrivate &&
+                is_used(g, ins->result)) {
+                fill(&z, ins);
+            }
+        }
     }
 }

@@ -20,7 +20,7 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
     k->id = info->kernel;
     bhi_list_init(&k->used);
     k->trusted = info->trusted;
-    k->shared_noise = info->shared_noise;
+    k->noise = info->noise;
     k->guard_set = BHI_NO_SET;
     memcpy(k->entry, info->entry, sizeof k->entry);
     memcpy(k->name, info->name, sizeof k->name);
@@ -238,7 +238,7 @@ static bool guard(const struct bhi_vk_device *device, const struct bhi_vk_kernel
         .zero_initialize = device->enabled.v13.shaderZeroInitializeWorkgroupMemory,
         .count_iterations = !device->whole_loops,
         .in_parts = device->in_parts,
-        .noise = k->shared_noise,
+        .noise = k->noise,
     };
     if (!bhi_guard(k->code, k->words, &options, out, error)) {
         return false;

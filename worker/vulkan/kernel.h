@@ -27,7 +27,7 @@ struct bhi_vk_kernel {
     uint32_t constant_count;
     bool trusted;           /* not guarded */
     bool in_parts;          /* from REFLECTED on: large grids run in parts */
-    uint32_t shared_noise;  /* as in the message */
+    uint32_t noise;         /* as in the message */
     bool reads_grid;        /* if in_parts: it reads the grid's size, and needs |split| */
     uint32_t grid_constant; /* the specialization constant that |split| sets */
     uint32_t guard_set, guard_binding;      /* from REFLECTED on: where the abort word is bound */
