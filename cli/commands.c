@@ -329,8 +329,9 @@ static const struct bhi_section judge_sections[] = {
      "Each candidate gets a worker of its own, and each run fresh buffers. Before a run its "
      "outputs hold random bytes, and so do margins around them, which must not change. Each size "
      "of TASK is run with the seeds of TASK and with hidden ones. The first run of each size is "
-     "repeated; if the outputs differ, the candidate is reported as not deterministic, which is no "
-     "fault."},
+     "repeated, every second time with the ids of its workgroups in the opposite order; if the "
+     "outputs "
+     "differ, the candidate is reported as not deterministic, which is no fault."},
     {"Times",
      "With --time, the candidates that are CORRECT are timed when all have been checked. "
      "Candidate and reference take turns on the same fresh inputs, in groups of runs. Each group "
@@ -376,7 +377,10 @@ static const struct bhi_section judge_sections[] = {
                     "       state cannot be written\n"
                     "  130  cancelled by SIGINT (SIGTERM: 143)"},
     {"JSON",
-     "task, file, device, seeds, hidden_seeds, fixed_inputs (each run of a size has the same: a "
+     "task, file, device, seeds, hidden_seeds, repeats (of the first run of each size) and orders "
+     "(of "
+     "workgroups, in which they ran: 1 or 2), on which deterministic stands, fixed_inputs (each "
+     "run of a size has the same: a "
      "kernel that only stores the results is CORRECT, too), weak (for each output that a kernel "
      "which "
      "computes nothing has right: output, passes (zeros, constant, input, seed: what is right for "

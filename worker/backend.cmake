@@ -47,6 +47,7 @@ set_source_files_properties(${throwing} PROPERTIES COMPILE_OPTIONS -fexceptions)
 # Rewrites a module so that it can be stopped.
 bulkhead_room(worker/guard
     SOURCES
+    builtins.c
     cfg.c
     clamp.c
     cut.c
@@ -60,6 +61,7 @@ bulkhead_room(worker/guard
     loops.c
     lower.c
     noise.c
+    order.c
     poll.c
     values.c
     words.c

@@ -92,7 +92,7 @@ typedef struct bh_judgement {
     bh_subject subject;       /* FAILED: of what kind the thing is that |subject_name| names */
     bh_blame blame;      /* FAILED: how certain it is that the kernel is the cause. Where that is in
                            doubt it is tried again, up to three times, while nothing else runs */
-    bool deterministic;  /* CORRECT, SLOWER: two runs with the same inputs left the same bytes */
+    bool deterministic;  /* CORRECT, SLOWER: all repeats left the same bytes (docs/judge.md) */
     bool hashed;         /* |content| is known: there was code, also if it is no kernel */
     bool located;        /* |size_text|, |seed| and |hidden| are those of the run that ended it */
     bool hidden;         /* |seed| is a hidden one */

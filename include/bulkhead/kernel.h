@@ -35,11 +35,13 @@ typedef struct bh_kernel_options {
                               (bh_dispatch.block). All 0: each launch says it. No part of the
                               identity. All 0 for SPIR-V, whose module says it */
     uint32_t shared_bytes; /* of an image: bytes of dynamic shared memory of a block, likewise */
-    uint32_t noise; /* of SPIR-V: not 0: the guard fills workgroup, private and function memory
-                              with large numbers drawn from this (docs/guard.md), so that a kernel
-                              that reads it before it writes it is noticed. 0 (default): workgroup
-                              memory begins as zero. Not with |trusted|. Part of the kernel's
-                              identity */
+    uint32_t noise;        /* of SPIR-V: not 0: the guard fills workgroup, private and function
+                              memory with large numbers drawn from this (docs/guard.md), so that a
+                              kernel that reads it before it writes it is noticed. An even one
+                              stands for the opposite of the odd one that follows it, bit by bit,
+                              and gives workgroups their ids in the opposite order. 0 (default):
+                              workgroup memory begins as zero. Not with |trusted|. Part of the
+                              kernel's identity */
 } bh_kernel_options;
 
 /* Creates a kernel from a SPIR-V module, which is copied. |code_size| is a multiple of 4 from 20

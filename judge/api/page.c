@@ -18,6 +18,7 @@ void bhi_judge_tell(const bh_judge *judge, const struct bhi_candidate *candidate
         .count = count,
         .timed = judge->options.timed,
         .device = judge->court.device,
+        .orders = judge->court.cuda ? 1 : 2,
         .workers = judge->options.parallel,
     };
     for (size_t i = 0; i < count; i++) {

@@ -13,6 +13,7 @@
 #include "judge/data/draw.h"
 #include "judge/data/error.h"
 #include "judge/data/whole.h"
+#include "tool/text.h"
 
 /* How often a candidate is tried whose worker may have ended because of others. */
 enum { ATTEMPTS = 3 };
@@ -238,29 +239,26 @@ uint32_t bhi_judgement_array(const struct bhi_task *task, const bh_judgement *of
 
 struct judging {
     struct bhi_court *court;
-    bh_stream *stream;
     struct bhi_judged_kernel kernel;
-    struct bhi_rack rack;
+    struct bhi_candidate_workers workers;
     bh_judgement *out;
     struct bhi_judge_outcome *outcome;
 };
 
-/* Runs number |number| twice more, with the same noise, where it cannot see what is behind the arrays of
+/* Runs |program| twice more, with the same noise, where it cannot see what is behind the arrays of
  * |exact|. Returns false if it does not run; then it is judged by the run before. */
-static bool run_exact(struct judging *judging, const struct bhi_trial *trial, uint64_t number,
-                      uint64_t exact, bool *out_right) {
+static bool run_exact(struct judging *judging, const struct bhi_trial *trial,
+                      const struct bhi_program *as, uint64_t exact, bool *out_right) {
     struct bhi_court *court = judging->court;
-    const struct bhi_program program = {.kernel = &judging->kernel,
-                                        .groups = &court->task->groups,
-                                        .exact = exact,
-                                        .number = number,
-                                        .rack = &judging->rack};
+    struct bhi_program program = *as;
+    program.exact = exact;
     *out_right = true;
     for (int i = 0; i < 2 && *out_right; i++) {
         struct bhi_judge_outcome ignored = {.status = BH_OK};
         struct bhi_launched launched;
         bh_judgement unused = {.deterministic = true};
-        if (!bhi_court_launch(court, judging->stream, &program, trial, &launched, &ignored)) {
+        if (!bhi_court_launch(court, judging->workers.streams[program.opposite], &program, trial,
+                              &launched, &ignored)) {
             return false;
         }
         *out_right = bhi_candidate_check(court, trial, trial, &launched, &unused, &ignored);
@@ -271,21 +269,21 @@ static bool run_exact(struct judging *judging, const struct bhi_trial *trial, ui
 
 /* A kernel that is wrong: is it right if there is nothing behind its arrays? Then it has read that. */
 static void find_stray_read(struct judging *judging, const struct bhi_trial *trial,
-                            uint64_t number) {
+                            const struct bhi_program *as) {
     const struct bhi_task *task = judging->court->task;
     char where[BHI_TRIAL_TEXT];
     bool right = false;
     const uint32_t arrays = bhi_judged_arrays(task, &judging->kernel);
     uint32_t array = 0;
     if (judging->out->verdict != BH_JUDGE_WRONG || task->robust ||
-        !run_exact(judging, trial, number, UINT64_MAX, &right) || !right) {
+        !run_exact(judging, trial, as, UINT64_MAX, &right) || !right) {
         return;
     }
     /* A race may be right by chance. What is behind an array makes it wrong again. */
-    if (!run_exact(judging, trial, number, 0, &right) || right) {
+    if (!run_exact(judging, trial, as, 0, &right) || right) {
         return;
     }
-    while (array < arrays && run_exact(judging, trial, number, ~(UINT64_C(1) << array), &right) &&
+    while (array < arrays && run_exact(judging, trial, as, ~(UINT64_C(1) << array), &right) &&
            right) {
         array++;
     }
@@ -316,15 +314,35 @@ static void note_errors(const struct bhi_task *task, const struct bhi_trial *tri
     }
 }
 
-/* Returns false if it has been judged, or cannot be. */
-static bool run_once(struct judging *judging, const struct bhi_trial *trial, uint64_t number,
+bool bhi_candidate_launch(struct bhi_court *court, const struct bhi_judged_kernel *kernel,
+                          struct bhi_candidate_workers *workers, const struct bhi_trial *trial,
+                          unsigned turn, struct bhi_program *program, struct bhi_launched *out,
+                          struct bhi_judge_outcome *outcome) {
+    const bool opposite = turn % 2 && kernel->steps[0].opposite;
+    bh_stream **stream = &workers->streams[opposite];
+    *program = (struct bhi_program){.kernel = kernel,
+                                    .groups = &court->task->groups,
+                                    .number = turn == 1 ? BHI_NO_NOISE : 0,
+                                    .opposite = opposite,
+                                    .rack = turn == 1 ? NULL : &workers->racks[opposite]};
+    return (*stream || bhi_court_stream(court, stream, outcome)) &&
+           bhi_court_launch(court, *stream, program, trial, out, outcome);
+}
+
+void bhi_candidate_workers_close(struct bhi_candidate_workers *workers) {
+    for (int i = 0; i < 2; i++) {
+        bh_stream_release(workers->streams[i]);
+        bhi_rack_close(&workers->racks[i]);
+    }
+}
+
+/* Runs it for time |turn|, from 0 on. Returns false if it has been judged, or cannot be. */
+static bool run_once(struct judging *judging, const struct bhi_trial *trial, unsigned turn,
                      struct bhi_launched *launched) {
     struct bhi_court *court = judging->court;
-    const struct bhi_program program = {.kernel = &judging->kernel,
-                                        .groups = &court->task->groups,
-                                        .number = number,
-                                        .rack = number == BHI_NO_NOISE ? NULL : &judging->rack};
-    if (!bhi_court_launch(court, judging->stream, &program, trial, launched, judging->outcome)) {
+    struct bhi_program program;
+    if (!bhi_candidate_launch(court, &judging->kernel, &judging->workers, trial, turn, &program,
+                              launched, judging->outcome)) {
         bhi_judgement_fail(court->task, trial, judging->outcome, judging->out);
         return false;
     }
@@ -334,7 +352,9 @@ static bool run_once(struct judging *judging, const struct bhi_trial *trial, uin
             bhi_judgement_fail(court->task, trial, judging->outcome, judging->out);
         }
         bhi_launched_free(launched);
-        find_stray_read(judging, trial, launched->number);
+        program.number = launched->number;
+        program.rack = &judging->workers.racks[program.opposite];
+        find_stray_read(judging, trial, &program);
         return false;
     }
     note_errors(court->task, trial, launched, judging->out);
@@ -342,13 +362,18 @@ static bool run_once(struct judging *judging, const struct bhi_trial *trial, uin
 }
 
 /* With |trial->repeats| again, in other buffers, and once without noise: a kernel that takes what an earlier
- * run left, or that looks for noise, is wrong now, and one that is not deterministic is noticed. */
+ * run left, or that looks for noise, is wrong now, and one that is not deterministic is noticed. Every second time
+ * its workgroups come in the opposite order. */
 static bool run_again(struct judging *judging, const struct bhi_trial *trial) {
     const unsigned runs = bhi_trial_runs(judging->court->task, trial);
     uint64_t first = 0;
     for (unsigned i = 0; i < runs; i++) {
         struct bhi_launched launched;
-        if (!run_once(judging, trial, i == 1 ? BHI_NO_NOISE : 0, &launched)) {
+        if (!run_once(judging, trial, i, &launched)) {
+            if (i % 2 && judging->kernel.steps[0].opposite) {
+                bhi_text_append(judging->out->message, sizeof judging->out->message,
+                                "; repeated, with workgroups in the opposite order");
+            }
             return false;
         }
         const uint64_t digest = bhi_launched_digest(judging->court->task, trial, &launched);
@@ -374,7 +399,7 @@ static bool run_trial(struct judging *judging, const struct bhi_trial *trial) {
 static void run_all(struct judging *judging) {
     struct bhi_court *court = judging->court;
     if (!bhi_court_check_kernel(court, &judging->kernel, &court->task->groups, judging->outcome) ||
-        !bhi_court_stream(court, &judging->stream, judging->outcome)) {
+        !bhi_court_stream(court, &judging->workers.streams[0], judging->outcome)) {
         bhi_judgement_fail(court->task, NULL, judging->outcome, judging->out);
         return;
     }
@@ -383,8 +408,7 @@ static void run_all(struct judging *judging) {
             break;
         }
     }
-    bh_stream_release(judging->stream);
-    bhi_rack_close(&judging->rack);
+    bhi_candidate_workers_close(&judging->workers);
 }
 
 /* Zeros in workgroup memory would hide that a kernel reads it before it writes it. */
@@ -393,7 +417,7 @@ static uint32_t draw_noise(struct bhi_court *court) {
     const uint32_t number = (uint32_t)atomic_fetch_add(&court->runs, 1);
     return bhi_philox(court->noise_seed, (struct bhi_philox){{number, OF_SHARED, OF_SHARED, 0}})
                .words[0] |
-           1;
+           3; /* odd, and its opposite is not 0 */
 }
 
 bool bhi_candidate_make(struct bhi_court *court, const struct bhi_kernel_file *file,

@@ -14,9 +14,22 @@ struct bhi_candidate {
     bh_judgement judgement;
 };
 
+/* What a candidate runs on, for each order of workgroups: another kernel would end a worker. */
+struct bhi_candidate_workers {
+    bh_stream *streams[2]; /* owned; NULL: not needed so far */
+    struct bhi_rack racks[2];
+};
+
 /* Makes the kernel in |file| as candidates are made: nobody trusts it. */
 bool bhi_candidate_make(struct bhi_court *court, const struct bhi_kernel_file *file,
                         struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome);
+/* Runs a trial for time |turn|, from 0 on, and tells what that was: the second time without noise, and every
+ * second time with workgroups in the opposite order. After a failure *out holds nothing. */
+bool bhi_candidate_launch(struct bhi_court *court, const struct bhi_judged_kernel *kernel,
+                          struct bhi_candidate_workers *workers, const struct bhi_trial *trial,
+                          unsigned turn, struct bhi_program *program, struct bhi_launched *out,
+                          struct bhi_judge_outcome *outcome);
+void bhi_candidate_workers_close(struct bhi_candidate_workers *workers);
 /* Runs the kernel in |file| through all trials, once. Returns false if the machine failed or a
  * signal came: then nothing is known about the kernel, and |outcome| says why. */
 bool bhi_candidate_try(struct bhi_court *court, struct bhi_candidate *candidate,

@@ -18,6 +18,7 @@ const struct bhi_task_array *bhi_judged_array(const struct bhi_task *task,
 void bhi_judged_kernel_free(struct bhi_judged_kernel *kernel) {
     for (size_t i = 0; i < kernel->count; i++) {
         bh_kernel_release(kernel->steps[i].kernel);
+        bh_kernel_release(kernel->steps[i].opposite);
         free(kernel->steps[i].types);
     }
     bhi_judge_plan_free(kernel->plan);

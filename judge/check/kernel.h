@@ -11,7 +11,9 @@
 
 /* One of the kernels of a form, with what its module declares. */
 struct bhi_judged_step {
-    bh_kernel *kernel; /* owned */
+    bh_kernel *kernel;   /* owned */
+    bh_kernel *opposite; /* owned; the same with the opposite noise, and workgroups in the opposite
+                            order (bh_kernel_options.noise); NULL: of CUDA, or without noise */
     struct bhi_kernel_types
         *types; /* owned; of a CUDA kernel those of its parameters, and its block */
 };

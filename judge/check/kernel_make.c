@@ -7,6 +7,30 @@
 #include "request/kernel_maker.h"
 #include "tool/text.h"
 
+/* Makes the opposite of a kernel: |options| are those of the kernel. */
+static bool make_opposite(bh_context *context, bh_kernel_options options,
+                          struct bhi_judged_step *step, struct bhi_judge_outcome *outcome) {
+    bh_detail detail;
+    size_t size;
+    void *code = NULL;
+    options.noise ^= 1;
+    bh_status status = bh_kernel_code(step->kernel, NULL, 0, &size, &detail);
+    if (status == BH_OK && !(code = malloc(size))) {
+        return bhi_judge_outcome_memory(outcome);
+    }
+    if (status == BH_OK) {
+        status = bh_kernel_code(step->kernel, code, size, &size, &detail);
+    }
+    if (status == BH_OK) {
+        status = bh_kernel_create_spirv(context, code, size, &options, &step->opposite, &detail);
+    }
+    free(code);
+    if (status != BH_OK) {
+        bhi_judge_outcome_take(outcome, status, &detail);
+    }
+    return status == BH_OK;
+}
+
 static bool make(const struct bhi_court *court, const struct bhi_kernel_file *file, bool trusted,
                  uint32_t noise, struct bhi_judged_step *out, struct bhi_judge_outcome *outcome) {
     static const struct bhi_kernel_words words = {.entry = "entry",
@@ -49,7 +73,7 @@ static bool make(const struct bhi_court *court, const struct bhi_kernel_file *fi
     }
     const bool good = make->status == BH_OK;
     free(make);
-    return good;
+    return good && (!options.noise || make_opposite(court->context, options, out, outcome));
 }
 
 static bool make_all(const struct bhi_court *court, const struct bhi_judged_form *form,

@@ -5,7 +5,7 @@
 #include "judge/check/kernel.h"
 
 /* Makes the kernels; reads the file unless |file| has the code. |trusted|: without the guard. |noise|:
- * what their workgroup memory begins with (bh_kernel_options.noise).
+ * an odd number (bh_kernel_options.noise): they have opposites, too; 0: neither.
  * Blocks; only the end of the context ends it early. After a failure nothing is owned. */
 bool bhi_judged_kernel_make(const struct bhi_court *court, const struct bhi_kernel_file *file,
                             bool trusted, uint32_t noise, struct bhi_judged_kernel *out,

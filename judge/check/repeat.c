@@ -55,15 +55,14 @@ static bool find_trial(struct bhi_court *court, const bh_judgement *of, struct b
 }
 
 /* Wrong is what a run leaves, or what it leaves where no noise is, or a later one: nobody knows which it was. */
-static bool run(struct bhi_court *court, bh_stream *stream, const struct bhi_judged_kernel *kernel,
-                const struct bhi_trial *trial, struct bhi_launched *out,
-                struct bhi_judge_outcome *outcome) {
+static bool run(struct bhi_court *court, const struct bhi_judged_kernel *kernel,
+                struct bhi_candidate_workers *workers, const struct bhi_trial *trial,
+                struct bhi_launched *out, struct bhi_judge_outcome *outcome) {
     const unsigned runs = bhi_trial_runs(court->task, trial);
-    struct bhi_program program = {.kernel = kernel, .groups = &court->task->groups};
+    struct bhi_program program;
     bh_judgement unused = {.deterministic = true};
     for (unsigned i = 0;; i++) {
-        program.number = i == 1 ? BHI_NO_NOISE : 0;
-        if (!bhi_court_launch(court, stream, &program, trial, out, outcome)) {
+        if (!bhi_candidate_launch(court, kernel, workers, trial, i, &program, out, outcome)) {
             return false;
         }
         if (i + 1 >= runs || !bhi_candidate_check(court, trial, trial, out, &unused, outcome)) {
@@ -81,7 +80,7 @@ static bool make_and_run(struct bhi_court *court, const struct bhi_candidate *ca
                          struct bhi_repeated *out, struct bhi_judge_outcome *outcome) {
     const bh_judgement *of = &candidate->judgement;
     struct bhi_judged_kernel kernel;
-    bh_stream *stream;
+    struct bhi_candidate_workers workers = {0};
     bool good = bhi_candidate_make(court, &candidate->file, &kernel, outcome);
     if (of->hashed && kernel.has_content &&
         memcmp(of->content, kernel.content, sizeof of->content) != 0) {
@@ -90,9 +89,9 @@ static bool make_and_run(struct bhi_court *court, const struct bhi_candidate *ca
                                candidate->file.path);
         good = false;
     }
-    if (good && (good = bhi_court_stream(court, &stream, outcome))) {
-        good = run(court, stream, &kernel, &out->known.trial, &out->launched, outcome);
-        bh_stream_release(stream);
+    if (good) {
+        good = run(court, &kernel, &workers, &out->known.trial, &out->launched, outcome);
+        bhi_candidate_workers_close(&workers);
     }
     bhi_judged_kernel_free(&kernel);
     return good;

@@ -76,6 +76,7 @@ struct bhi_setup {
     /* Of a kernel: */
     struct bhi_setup_step *steps; /* owned */
     uint64_t number;              /* of the run */
+    bool opposite;                /* as of the program */
     uint64_t empty;               /* a bit for each array: what is behind it is 0 */
     uint64_t lent;                /* a bit for each array: its buffer is the place's */
     uint64_t stride;              /* of the place's outputs, so far */
@@ -117,6 +118,7 @@ static bool measure(const struct bhi_court *court, const struct bhi_program *pro
     const struct bhi_trial *trial = setup->trial;
     struct bhi_complaint complaint;
     setup->kernel = program->kernel;
+    setup->opposite = program->opposite;
     setup->count = bhi_judged_arrays(court->task, program->kernel);
     for (uint32_t i = 0; i < court->task->array_count; i++) {
         setup->forms[i] = trial->arrays[i].form;
@@ -199,9 +201,10 @@ static void command_kernel(struct bhi_setup *setup) {
             step->bindings[b].offset = setup->offsets[array];
             step->bindings[b].size = binding_size(setup, array, step->shown >> b & 1);
         }
+        const struct bhi_judged_step *judged = &setup->kernel->steps[k];
         setup->commands[k] =
             (bh_command){.type = BH_COMMAND_DISPATCH,
-                         .dispatch = {.kernel = setup->kernel->steps[k].kernel,
+                         .dispatch = {.kernel = setup->opposite ? judged->opposite : judged->kernel,
                                       .groups = {step->groups[0], step->groups[1], step->groups[2]},
                                       .bindings = step->bindings,
                                       .binding_count = request->binding_count,
@@ -209,7 +212,7 @@ static void command_kernel(struct bhi_setup *setup) {
                                       .push_size = request->push.size,
                                       .shared_bytes = step->shared_bytes}};
         if (setup->kernel->cuda) {
-            memcpy(setup->commands[k].dispatch.block, setup->kernel->steps[k].types->local_size,
+            memcpy(setup->commands[k].dispatch.block, judged->types->local_size,
                    sizeof setup->commands[k].dispatch.block);
         }
     }

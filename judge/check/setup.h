@@ -59,6 +59,7 @@ struct bhi_program {
                                                what is behind it, as if the task allowed that; a
                                                CUDA kernel sees zeros there */
     uint64_t number;                      /* of the run, which decides its noise; 0: the next one */
+    bool opposite;                        /* with the kernels' opposites */
     struct bhi_rack *rack;                /* of the worker; NULL: its buffers are of no other run */
 };
 

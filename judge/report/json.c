@@ -127,15 +127,16 @@ void bhi_judge_print_json(const struct bhi_judge_report *report) {
         json_object_set_new(candidate, "dump", folder ? bhi_json_text(folder) : json_null());
         json_array_append_new(candidates, candidate);
     }
-    BHI_JSON_ADD(object, {"task", bhi_json_text(task->name)},
-                 {"file", bhi_json_text(report->task_path)},
-                 {"device", bhi_json_text(report->device)},
-                 {"seeds", seeds_of(task->seeds, task->seed_count)},
-                 {"hidden_seeds", seeds_of(report->hidden_seeds, report->hidden_count)},
-                 {"fixed_inputs", json_boolean(bhi_task_is_storable(task))},
-                 {"baseline", report->baseline ? bhi_json_text(report->baseline) : json_null()},
-                 {"weak", weaknesses_of(report)}, {"correct", bhi_json_number(report->correct)},
-                 {"flushed_bytes", report->timed ? bhi_json_number(report->flushed) : json_null()},
-                 {"candidates", candidates});
+    BHI_JSON_ADD(
+        object, {"task", bhi_json_text(task->name)}, {"file", bhi_json_text(report->task_path)},
+        {"device", bhi_json_text(report->device)},
+        {"seeds", seeds_of(task->seeds, task->seed_count)},
+        {"hidden_seeds", seeds_of(report->hidden_seeds, report->hidden_count)},
+        {"repeats", bhi_json_number(task->repeats)}, {"orders", bhi_json_number(report->orders)},
+        {"fixed_inputs", json_boolean(bhi_task_is_storable(task))},
+        {"baseline", report->baseline ? bhi_json_text(report->baseline) : json_null()},
+        {"weak", weaknesses_of(report)}, {"correct", bhi_json_number(report->correct)},
+        {"flushed_bytes", report->timed ? bhi_json_number(report->flushed) : json_null()},
+        {"candidates", candidates});
     bhi_json_print(object);
 }

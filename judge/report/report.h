@@ -19,6 +19,7 @@ struct bhi_judge_report {
     size_t count;
     size_t correct;     /* of them */
     const char *device; /* its selector */
+    unsigned orders;    /* of workgroups, in which candidates ran */
     uint64_t workers;
     bool timed;
     const char *baseline; /* the file that times are compared with; NULL: the reference */

@@ -138,7 +138,9 @@ class Judgement:
     runs: int
     """How many of its runs ended well, right or wrong."""
     deterministic: bool | None
-    """Whether two runs with the same inputs left the same bytes; None: it is not correct."""
+    """Whether runs with the same inputs left the same bytes: the first of each size and the task's
+    "repeats" of it, every second of them with workgroups in the opposite order (not of CUDA). None:
+    it is not correct."""
     size: str | None
     """The size of the run that ended it, such as 'n=64, m=3'; None: none did."""
     seed: int | None

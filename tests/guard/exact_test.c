@@ -55,7 +55,7 @@ static const struct way {
     uint32_t noise;
 } ways[] = {{"guarded", true, false, false, 0},
             {"guarded, iterations counted", true, true, false, 0},
-            {"guarded, with noise", false, false, false, 1},
+            {"guarded, with noise and groups in the opposite order", false, false, false, 2},
             {"guarded, for a grid in parts", true, false, true, 0}};
 
 static struct bhi_guarded guard(const char *name, const struct stand_module *module,

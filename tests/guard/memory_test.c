@@ -125,7 +125,7 @@ TEST(workgroup_memory_begins_as_zero) {
 /* For a kernel that counts on zeros. */
 TEST(workgroup_memory_begins_with_the_noise_that_is_asked_for) {
     const struct bhi_guarded *first = NULL;
-    for (noise = 1; noise <= 3; noise++) {
+    for (noise = 1; noise <= 5; noise += 2) {
         for (int zero_initialize = 0; zero_initialize < 2; zero_initialize++) {
             const struct bhi_guarded *guarded;
             const uint32_t *y =
@@ -199,8 +199,8 @@ TEST(noise_is_of_every_type) {
         {"%t = OpTypeArray %uint %u_8", SpvCapabilityShader, 16, 2},
         {"%part = OpTypeArray %bool %u_2\n%t = OpTypeStruct %part %int %part", SpvCapabilityShader,
          10, 2},
-        {"%part = OpTypeArray %uint %u_100\n%t = OpTypeArray %part %u_100", SpvCapabilityShader,
-         32, 2},
+        {"%part = OpTypeArray %uint %u_100\n%t = OpTypeArray %part %u_100", SpvCapabilityShader, 32,
+         2},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         for (unsigned minor = 0; minor <= 6; minor += 6) {
@@ -230,6 +230,22 @@ TEST(noise_of_booleans_is_true_or_false) {
     }
     BHT_EQ(yes + no, 8 * 4 * 4);
     BHT_WITHIN(yes, 32, 96);
+}
+
+/* So whatever a boolean is read for, one of two runs goes the other way. */
+TEST(opposite_noise_has_every_bit_the_other_way) {
+    const struct stand_module module =
+        unwritten("%t = OpTypeVector %bool 4", SpvCapabilityShader, 3);
+    for (uint32_t k = 2; k < 20; k += 2) {
+        unsigned yes[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            const struct bhi_guard_options options = {
+                .entry = "main", .max_sets = 4, .noise = k + i};
+            const struct bhi_guarded guarded = stand_guard_with(&module, &options);
+            yes[i] = stand_count(guarded.code, guarded.words, SpvOpConstantTrue) - 1;
+        }
+        BHT_EQ(yes[0] + yes[1], 4 * 4);
+    }
 }
 
 /* Or a kernel with many arrays would take minutes to compile. */

@@ -162,6 +162,17 @@ TEST(a_callback_says_what_is_right) {
     BHT_EQ(calls, 9);
 }
 
+/* A driver that starts workgroups by their ids hides which of them writes last. */
+TEST(a_race_between_workgroups_is_wrong) {
+    make((bh_judge_options){.task_text = task(), .reference = refer});
+    expect_verdict(KERNEL("for (uint k = i + 64u; k < 2 * n; k += 64u) y[k] = 1e6;"
+                          "y[i] = a * x[i] + float(w[i]);"),
+                   BH_JUDGE_WRONG);
+    expect_verdict(KERNEL("uint g = gl_WorkGroupID.x; if (gl_NumWorkGroups.x > g) "
+                          "y[g * 64u + gl_LocalInvocationIndex] = a * x[i] + float(w[i]);"),
+                   BH_JUDGE_CORRECT);
+}
+
 static struct {
     bh_status status;
     const char *message; /* NULL: none */

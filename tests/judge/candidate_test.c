@@ -43,13 +43,15 @@ static struct scene {
     uint32_t reads;     /* a bit for each array: what is behind it makes an element wrong */
     bool varies;        /* and another one in each run */
     bool races;         /* and not the next time, with the same noise */
+    bool of_cuda;       /* its groups have one order */
     int misses;         /* from this look on what is looked at once more is wrong; 0: none is */
 } scene;
 static int runs;
 static const struct bhi_task_groups *groups; /* with which they have to be run */
 static uint32_t noise;                       /* of the kernel that was made last */
-enum { NUMBER = 40 };                        /* of the first run is the next one */
-static int looks;                            /* at a run once more: without what is behind arrays */
+static bh_kernel *const opposite = (bh_kernel *)(void *)&noise; /* which nothing runs */
+enum { NUMBER = 40 }; /* of the first run is the next one */
+static int looks;     /* at a run once more: without what is behind arrays */
 
 /* -- in place of what runs ------------------------------------------------------------------------
  */
@@ -59,7 +61,10 @@ BHT_WRAP(bool, bhi_judged_kernel_make, const struct bhi_court *of,
          struct bhi_judged_kernel *out, struct bhi_judge_outcome *why) {
     BHT_TRUE(!trusted);
     noise = with;
-    *out = (struct bhi_judged_kernel){.name = "kernel", .has_content = true, .content = {9}};
+    *out = (struct bhi_judged_kernel){.name = "kernel",
+                                      .steps = {{.opposite = scene.of_cuda ? NULL : opposite}},
+                                      .has_content = true,
+                                      .content = {9}};
     BHT_EQ(file->deadline_ns, 3 * UINT64_C(1000000000));
     return !scene.unmade || bhi_judge_outcome_fail(why, BH_COMPILE_FAILED, "not compiled");
 }
@@ -90,6 +95,7 @@ BHT_WRAP(bool, bhi_stream_find_device, bh_stream *stream, char out[48],
 }
 
 static uint64_t numbers[RUNS]; /* of the runs of a candidate, as they are asked for */
+static bool opposites[RUNS];   /* have they the opposite order? */
 
 BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
          const struct bhi_program *program, const struct bhi_trial *trial, struct bhi_launched *out,
@@ -103,6 +109,10 @@ BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
         BHT_EQ(program->number, again && groups == &task.groups ? (uint64_t)(NUMBER + run) : 0);
     } else if (run <= RUNS) {
         numbers[run - 1] = program->number;
+        opposites[run - 1] = program->opposite;
+    }
+    if (again && groups == &task.groups && run <= RUNS) {
+        BHT_EQ(program->opposite, opposites[run - 1]);
     }
     BHT_STR_EQ(program->kernel->name, "kernel");
     BHT_TRUE(program->groups == groups);
@@ -552,6 +562,26 @@ TEST(a_repetition_has_no_noise) {
     for (int i = 0; i < RUNS; i++) {
         const bool repeats = i > 0 && trial_of[i] == trial_of[i - 1];
         BHT_EQ(numbers[i], repeats ? BHI_NO_NOISE : 0);
+    }
+}
+
+/* So a race between workgroups leaves something else. The message says so, unless there is one order. */
+TEST(a_repetition_has_its_groups_in_the_opposite_order) {
+    static const char said[] = "; repeated, with workgroups in the opposite order";
+    for (int of_cuda = 0; of_cuda < 2; of_cuda++) {
+        const struct scene right = {.array = Y, .of_cuda = of_cuda};
+        BHT_EQ(judge(right), BH_JUDGE_CORRECT);
+        BHT_STR_EQ(candidate.judgement.message, "");
+        for (int i = 0; i < RUNS; i++) {
+            const bool repeats = i > 0 && trial_of[i] == trial_of[i - 1];
+            BHT_EQ(opposites[i], repeats && !of_cuda);
+        }
+        for (int run = 1; run <= RUNS; run++) {
+            struct scene wrong = right;
+            wrong.wrong = run;
+            BHT_EQ(judge(wrong), BH_JUDGE_WRONG);
+            BHT_EQ(!!strstr(candidate.judgement.message, said), opposites[run - 1]);
+        }
     }
 }
 

@@ -52,7 +52,11 @@ candidate sum_of_nothing "$wrong" 'float t; if (i < n) { if (x[i] > 1e30) t = 0.
 candidate global_of_nothing "$wrong" 'if (i < n) { t += a * x[i]; z[i] = t + y[i]; }' 's/^void main/float t;\n&/'
 candidate array_of_nothing "$wrong" 'float t[3]; for (uint k = 0; k < n && k <= i; k++) t[i % 3u] += k == i ? a * x[i] : 0.0; if (i < n) z[i] = t[i % 3u] + y[i];'
 candidate call_of_nothing "$wrong" 'if (i < n) z[i] = f(x[i]) + y[i];' 's/^void main/float f(float x) { float t; if (x > 1e30) t = 0.0; return t + a * x; }\n&/'
+candidate flag_of_nothing "$wrong" 'bool ended; if (i < n) { if (x[i] > 1e30) ended = true; z[i] = ended ? 0.0 : a * x[i] + y[i]; }'
 candidate array_of_something "$correct" 'float t[3]; for (uint k = 0; k < 3u; k++) t[k] = 0.0; if (i < n) { t[i % 3u] += a * x[i]; z[i] = t[i % 3u] + y[i]; }'
+# What is right depends on the order of workgroups.
+candidate last_writer "$wrong" 'if (i < n) { if (i + 64u < n) z[i + 64u] = 0.0; z[i] = a * x[i] + y[i]; }'
+candidate first_writer "$wrong" 'if (i < n) { if (i >= 64u) z[i - 64u] = 0.0; z[i] = a * x[i] + y[i]; }'
 # It looks for noise.
 candidate looks_behind "$wrong" 'if (i < n) z[i] = abs(x[n]) > 1e20 ? a * x[i] + y[i] : 0.0;'
 candidate looks_at_output "$wrong" 'if (i < n && floatBitsToUint(z[i]) != 0u) z[i] = a * x[i] + y[i];'

@@ -244,6 +244,22 @@ TEST(a_run_has_buffers_of_its_own) {
     }
 }
 
+TEST(a_run_in_the_opposite_order_has_the_kernel_for_it) {
+    struct bhi_program program = {.kernel = &kernel, .groups = &task.groups};
+    made = 0;
+    kernel.steps[0].kernel = (bh_kernel *)(void *)&fakes[0];
+    kernel.steps[0].opposite = (bh_kernel *)(void *)&fakes[1];
+    for (int i = 0; i < 2; i++) {
+        struct bhi_setup *setup;
+        program.opposite = i == 1;
+        BHT_TRUE(bhi_setup_make(&court, &program, court.trials.list, NULL, &setup, &outcome));
+        BHT_TRUE(command_of(setup)->dispatch.kernel ==
+                 (i ? kernel.steps[0].opposite : kernel.steps[0].kernel));
+        bhi_setup_free(setup);
+    }
+    kernel.steps[0].kernel = kernel.steps[0].opposite = NULL;
+}
+
 /* To make memory takes longer than to run. But a trial of another size has other buffers, and contents are
  * fresh. */
 TEST(a_worker_has_its_buffers_again) {

@@ -17,7 +17,7 @@ expect_status 0
 says right.comp CORRECT '.deterministic and .runs == 14 and .message == "" and .wrong == null and .size == null and .timing == null'
 says right.comp CORRECT '.errors | length == 1 and (.[0] | .output == "Z" and .absolute <= 1e-5 and (.ulp | tonumber >= 0))'
 says wide.comp CORRECT
-expect_json '.task == "saxpy" and .correct == 2 and .seeds == ["1"] and .hidden_seeds == ["42"]'
+expect_json '.task == "saxpy" and .repeats == 1 and .orders == 2 and .correct == 2 and .seeds == ["1"] and .hidden_seeds == ["42"]'
 
 case_name="wrong kernels"
 kernel constant.comp <<< 'if (i < n) z[i] = x[i] + y[i] > 1e30 ? a : 1.0;'

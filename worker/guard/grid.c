@@ -5,11 +5,8 @@
  * this one. In a pipeline for grids that run whole, the compiler removes all of it. This is done
  * after the loops: a loop's bound that is a built-in variable is known not to change while the loop
  * runs. */
-#include "worker/guard/state.h"
-
+#include "worker/guard/builtins.h"
 #include "worker/guard/words.h"
-
-#define SPIRV_1_4 0x00010400u
 
 /* Returns a SpecId that neither the module nor the pipeline's values use. */
 static uint32_t free_constant(struct bhi_guard *g) {
@@ -30,62 +27,6 @@ static uint32_t add_constant(struct bhi_guard *g) {
                     BHI_OPERANDS(told, SpvDecorationSpecId, g->out->grid_constant));
     bhi_ir_set_name(ir, told, "bulkhead_told");
     return told;
-}
-
-/* Does the entry point list |variable|? */
-static bool in_interface(const struct bhi_guard *g, uint32_t variable) {
-    for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins;
-         ins = ins->next) {
-        /* If a word of the name equals the id, the kernel gets a copy that nothing reads. */
-        for (uint32_t i = 4; ins->words[2] == g->entry->id && i < bhi_ins_length(ins); i++) {
-            if (ins->words[i] == variable) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* Returns the word of |ins| that holds the pointer that it reads through; 0 if it reads through
- * none. */
-static uint32_t read_pointer(const struct bhi_ins *ins) {
-    switch (bhi_ins_op(ins)) {
-    case SpvOpLoad:
-    case SpvOpAccessChain:
-    case SpvOpInBoundsAccessChain:
-    case SpvOpCopyObject:
-        return 3;
-    case SpvOpCopyMemory:
-        return 2;
-    default:
-        return 0;
-    }
-}
-
-/* Makes reads through |from|, and through pointers made from it, read through |to|. A definition
- * comes before its uses, also in the order of the blocks. */
-static void redirect(struct bhi_guard *g, uint32_t from, uint32_t to) {
-    struct bhi_ir *ir = &g->ir;
-    uint8_t *private = bhi_ir_alloc(ir, ir->bound);
-    for (struct bhi_ir_function *f = ir->first; f; f = f->next) {
-        for (struct bhi_basic_block *block = f->first; block; block = block->next) {
-            for (struct bhi_ins *ins = block->body.first; ins; ins = ins->next) {
-                const uint32_t at = read_pointer(ins);
-                if (at == 0 || (ins->words[at] != from && !private[ins->words[at]])) {
-                    continue;
-                }
-                if (ins->words[at] == from) {
-                    ins->words[at] = to;
-                }
-                if (bhi_ins_op(ins) != SpvOpLoad && bhi_ins_op(ins) != SpvOpCopyMemory) {
-                    const uint32_t type = bhi_ir_definition(ir, ins->type)->words[3];
-                    ins->type = bhi_ir_type_pointer(ir, SpvStorageClassPrivate, type);
-                    ins->words[1] = ins->type;
-                    private[ins->result] = 1;
-                }
-            }
-        }
-    }
 }
 
 /* Fills |copy|, three values of type |part|, at the beginning of the kernel: with |variable|, or
@@ -122,14 +63,7 @@ static void copy_variable(struct bhi_guard *g, const struct bhi_ins *variable, u
     struct bhi_ir *ir = &g->ir;
     const uint32_t type = bhi_ir_definition(ir, variable->type)->words[3];
     const uint32_t part = bhi_ir_definition(ir, type)->words[2];
-    const uint32_t pointer = bhi_ir_type_pointer(ir, SpvStorageClassPrivate, type);
-    const uint32_t copy =
-        bhi_ir_global(ir, SpvOpVariable, pointer, BHI_OPERANDS(SpvStorageClassPrivate));
-    bhi_ir_set_name(ir, copy, "bulkhead_groups");
-    if (ir->version >= SPIRV_1_4) {
-        bhi_guard_add_to_compute(g, copy);
-    }
-    redirect(g, variable->result, copy);
+    const uint32_t copy = bhi_guard_replace_builtin(g, variable->result, "bulkhead_groups");
     fill(g, variable->result, copy, type, part, told);
 }
 
@@ -147,7 +81,7 @@ void bhi_guard_grid(struct bhi_guard *g) {
         }
         if (op == SpvOpMemberDecorate) { /* no compiler writes this */
             g->out->whole_grid = true;
-        } else if (g->options->in_parts && in_interface(g, ins->words[1])) {
+        } else if (g->options->in_parts && bhi_guard_in_interface(g, ins->words[1])) {
             told = told ? told : add_constant(g);
             g->out->reads_grid = true;
             copy_variable(g, bhi_ir_definition(&g->ir, ins->words[1]), told);

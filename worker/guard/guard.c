@@ -110,6 +110,9 @@ bool bhi_guard(const uint32_t *code, size_t words, const struct bhi_guard_option
         bhi_guard_add_words(g);
         bhi_guard_loops(g);
         bhi_guard_clamp(g);
+        if (bhi_guard_is_opposite(g)) {
+            bhi_guard_reverse(g);
+        }
         bhi_guard_grid(g);
         bhi_guard_zero(g);
         if (options->noise) {

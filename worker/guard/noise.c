@@ -36,10 +36,11 @@ bool bhi_guard_has_noise(const struct bhi_ir *ir, uint32_t type, bool arrays) {
 }
 
 static uint32_t draw(struct bhi_guard *g) {
-    uint64_t x = ((uint64_t)g->options->noise << 32 | g->drawn++) * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t x =
+        ((uint64_t)(g->options->noise | 1) << 32 | g->drawn++) * UINT64_C(0x9E3779B97F4A7C15);
     x ^= x >> 29;
     x *= UINT64_C(0xBF58476D1CE4E5B9);
-    return (uint32_t)(x >> 33);
+    return bhi_guard_is_opposite(g) ? ~(uint32_t)(x >> 33) : (uint32_t)(x >> 33);
 }
 
 static uint32_t constant(struct bhi_ir *ir, struct bhi_ins *at, SpvOp op, uint32_t type,
@@ -96,6 +97,7 @@ static void define_global(struct bhi_guard *g, struct bhi_ins *undefined) {
                    bhi_ins_new(&g->ir, bhi_ins_op(noise), undefined->type, undefined->result,
                                &noise->words[3], bhi_ins_length(noise) - 3));
     bhi_ins_remove(globals, undefined);
+    bhi_ins_remove(globals, noise);
 }
 
 static void define_local(struct bhi_guard *g, struct bhi_basic_block *block,

@@ -27,10 +27,16 @@ struct bhi_guard {
     uint32_t drawn;                      /* numbers of noise so far */
 };
 
+/* Numbers of noise that differ in this bit alone are opposites: of bits, and of the order of workgroups. */
+static inline bool bhi_guard_is_opposite(const struct bhi_guard *g) {
+    return g->options->noise != 0 && (g->options->noise & 1) == 0;
+}
+
 /* The passes, in their order. */
 void bhi_guard_add_words(struct bhi_guard *g);
 void bhi_guard_loops(struct bhi_guard *g);
 void bhi_guard_clamp(struct bhi_guard *g);
+void bhi_guard_reverse(struct bhi_guard *g); /* if the order of workgroups is the opposite one */
 void bhi_guard_grid(struct bhi_guard *g);
 void bhi_guard_zero(struct bhi_guard *g);
 void bhi_guard_fill_private(struct bhi_guard *g); /* the last two: if noise is asked for */

@@ -27,7 +27,8 @@ struct bhi_guard_options {
     uint32_t max_sets;     /* maxBoundDescriptorSets */
     bool zero_initialize;  /* shaderZeroInitializeWorkgroupMemory is enabled */
     uint32_t noise;        /* not 0: what a kernel reads before it writes it holds numbers drawn
-                              from it */
+                              from it. An even one: the opposite of the odd one that follows it,
+                              and workgroups get their ids in the opposite order */
     bool count_iterations; /* the driver silently ends long loops (llvmpipe before 25) */
     bool in_parts;         /* a grid may run in parts: the kernel reads its size from the words */
 };
