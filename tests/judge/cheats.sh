@@ -39,12 +39,18 @@ for task in $tasks; do
     case_name=$task
     expect_status 1
     says honest.comp CORRECT
-    while read -r of file class verdict; do
-        [ "$of" = "$task" ] && [ "$class" != timed ] || continue
+    jq -r '.candidates[] | "\(.file) \(.verdict)"' .stdout > got
+    while read -r file verdict; do
+        read -r class wanted < <(awk -v task="$task" -v file="$file" '$1 == task && $2 == file { print $3, $4 }' wanted)
         case_name="$task: $file ($class)"
-        expect_json --arg file "$file" --arg verdict "^($verdict)$" \
-            '.candidates[] | select(.file == $file).verdict | test($verdict)'
-    done < wanted
+        if [[ $file == honest.comp || $verdict =~ ^($wanted)$ ]]; then
+            passed=$((passed + 1))
+        else
+            fail "it is $verdict, not $wanted"
+        fi
+    done < got
+    case_name=$task
+    expect_json --argjson count $((1 + ${#files[@]})) '.candidates | length == $count'
 done
 
 # They know by what is in memory that time is taken, and do less then, at least in seven runs of eight.
