@@ -331,7 +331,8 @@ static void make_files(void) {
     BHT_EQ(symlink("/etc", to), 0);
 }
 
-TEST(a_plan_names_files_of_its_folder_alone) {
+/* What waits for the pipe waits for ever. */
+TEST_WITH(a_plan_names_files_of_its_folder_alone, 10, 0) {
     static const struct {
         const char *name, *why;
     } cases[] = {
@@ -345,10 +346,14 @@ TEST(a_plan_names_files_of_its_folder_alone) {
         {"link.comp", "a symbolic link"},
         {"linked/passwd", "a symbolic link"},
         {"none.comp", "No such file"},
+        {"pipe.comp", "not a regular file"}, /* nobody waits for who writes it */
         {"reference.comp", "is the task's reference"},
         {"lib/./../reference.comp", "it must be in the candidate's folder"},
     };
+    char pipe[256];
     make_files();
+    snprintf(pipe, sizeof pipe, "%s/pipe.comp", folder);
+    BHT_EQ(mkfifo(pipe, 0600), 0);
     for (size_t i = 0; i < 2 * BHT_COUNT(cases); i++) {
         char text[200];
         const bool included = i % 2;
@@ -365,6 +370,7 @@ TEST(a_plan_names_files_of_its_folder_alone) {
             BHT_TRUE(!form.has_content);
         }
     }
+    BHT_EQ(unlink(pipe), 0);
     /* A folder is included with all that is in it. */
     BHT_TRUE(!read_form("{\"kernel\": \"a.comp\", \"I\": [\".\"]}",
                         (struct bhi_kernel_file){.size = 0}));
