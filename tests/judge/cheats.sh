@@ -81,7 +81,7 @@ kernel honest.comp <<< 'if (i < n) z[i] = a * x[i] + y[i];'
 kernel next_input.comp <<< 'if (i < n) z[i] = a * x[i] + y[i] + (i + 1 == n ? y[n] : 0.0);'
 kernel no_bound.comp <<< 'if (i < n + 64) z[i] = a * x[i] + y[i];'
 task robust.json '.robust = true'
-LIMIT=120 cli judge robust.json next_input.comp no_bound.comp honest.comp --json
+LIMIT=120 cli judge robust.json next_input.comp no_bound.comp honest.comp --seed 77 --json
 says next_input.comp CORRECT
 says no_bound.comp CORRECT
 says honest.comp CORRECT
@@ -94,17 +94,17 @@ kernel ends.comp <<< 'if (i < n) z[i] = a * x[i] + (abs(y[i]) == 1.0 ? 0.0 : y[i
 kernel loud.comp <<< 'if (i < n) z[i] = exp(a * x[i]) > 1e38 ? 0.0 : a * x[i] + y[i];'
 fills=(ties sorted reversed ends)
 task task.json
-LIMIT=120 cli judge task.json "${fills[@]/%/.comp}" honest.comp --json
+LIMIT=120 cli judge task.json "${fills[@]/%/.comp}" honest.comp --seed 77 --json
 for fill in "${fills[@]}"; do
     says "$fill.comp" WRONG ".fill == \"${fill/ties/equal}\" and (.message | endswith(\", inputs: ${fill/ties/equal})\"))"
 done
 says honest.comp CORRECT '.fill == null'
 task none.json '.fills = []'
-LIMIT=120 cli judge none.json sorted.comp reversed.comp --json
+LIMIT=120 cli judge none.json sorted.comp reversed.comp --seed 77 --json
 says sorted.comp CORRECT
 says reversed.comp CORRECT
 task loud.json '.in.X.fills = [{uniform: [40, 60]}]'
-LIMIT=120 cli judge loud.json loud.comp honest.comp --json
+LIMIT=120 cli judge loud.json loud.comp honest.comp --seed 77 --json
 says loud.comp WRONG '.fill == "uniform"'
 says honest.comp CORRECT
 finish
