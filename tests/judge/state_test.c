@@ -32,7 +32,8 @@ static void note_compiled(bh_log_level level, const char *line, void *user) {
     compiled += strstr(line, ": compiled") && !strstr(line, "reference");
 }
 
-/* How many candidates the judge has compiled; it is destroyed then, so no line comes later. */
+/* How many candidates the judge has compiled; it is destroyed then, so no line comes later. One that is right is
+ * compiled again for the opposite order of workgroups, of which the line may be lost. */
 static int compiles(void) {
     end_judge();
     return atomic_exchange(&compiled, 0);
@@ -97,7 +98,7 @@ TEST(judgements_outlive_their_judge) {
     BHT_EQ(a.verdict, BH_JUDGE_CORRECT);
     BHT_EQ(b.verdict, BH_JUDGE_WRONG);
     BHT_EQ(bh_judge_seeds(judge, &seed, 1, &count), BH_OK);
-    BHT_EQ(compiles(), 2);
+    BHT_GE(compiles(), 2);
 
     make(options(true));
     BHT_EQ(bh_judge_seeds(judge, &again, 1, &count), BH_OK);
@@ -110,7 +111,7 @@ TEST(judgements_outlive_their_judge) {
     /* Other code of the same name, and the same of another name, are other candidates. */
     BHT_STR_HAS(run("wrong", other).message, "Y[0] is ");
     BHT_EQ(run("new", right).verdict, BH_JUDGE_CORRECT);
-    BHT_EQ(compiles(), 2);
+    BHT_GE(compiles(), 2);
 }
 
 static void *run_some(void *argument) {
