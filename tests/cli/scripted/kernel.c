@@ -59,7 +59,9 @@ void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]) {
 
 bh_status bh_kernel_code(bh_kernel *kernel, void *code, size_t size, size_t *out_size,
                          bh_detail *detail) {
-    memset(code, 0, size);
+    if (size) {
+        memset(code, 0, size);
+    }
     *out_size = 4;
     return BH_OK;
 }
