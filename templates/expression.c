@@ -81,8 +81,10 @@ static bool parse_call(struct parser *p, const struct bhi_token *name, uint32_t 
     uint32_t arguments[3] = {0}, count = 0;
     const int function = bhi_function_find(name->text, name->length);
     if (function < 0) {
-        return REFUSE(p, name->text, "there is no function '%.*s'; the functions are %s",
-                      name->length > 40 ? 40 : (int)name->length, name->text, bhi_function_names());
+        const char *hint = bhi_function_hint(name->text, name->length);
+        return REFUSE(p, name->text, "there is no function '%.*s'; %s%s",
+                      name->length > 40 ? 40 : (int)name->length, name->text,
+                      hint ? "" : "the functions are ", hint ? hint : bhi_function_names());
     }
     if (!advance(p)) {
         return false;

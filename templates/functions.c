@@ -82,5 +82,20 @@ int bhi_function_find(const char *name, size_t length) {
 const char *bhi_function_names(void) {
     return "abs acos acosh asin asinh atan atanh ceil clamp cos cosh degrees exp exp2 floor fract "
            "inversesqrt isinf isnan log log2 max min mix mod pow radians round sign sin sinh "
-           "smoothstep sqrt step tan tanh trunc, and the types";
+           "smoothstep sqrt step tan tanh trunc, and for conversions the types f16 f32 f64 i8 u8 "
+           "i16 u16 i32 u32 i64 u64 bool";
+}
+
+const char *bhi_function_hint(const char *name, size_t length) {
+    static const char *const hints[][2] = {
+        {"where", "write c ? x : y"},          {"maximum", "write max(x, y)"},
+        {"minimum", "write min(x, y)"},        {"power", "write pow(x, y)"},
+        {"clip", "write clamp(x, low, high)"}, {"absolute", "write abs(x)"},
+    };
+    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
+        if (strlen(hints[i][0]) == length && !memcmp(hints[i][0], name, length)) {
+            return hints[i][1];
+        }
+    }
+    return NULL;
 }

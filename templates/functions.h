@@ -28,5 +28,7 @@ extern const struct bhi_function bhi_functions[];
 int bhi_function_find(const char *name, size_t length);
 /* All names, "abs acos ...", for a complaint. */
 const char *bhi_function_names(void);
+/* What to write in place of a function that NumPy has by another name; NULL: none is known. */
+const char *bhi_function_hint(const char *name, size_t length);
 
 #endif

@@ -40,8 +40,8 @@ bool bhi_shape_join(const struct bhi_named_shape *arrays, uint32_t count,
             const uint64_t own = from_right(&arrays[i].shape, axis);
             if (first && own != 1 && own != size) {
                 return bhi_refuse(complaint,
-                                  "%s is %s and %s is %s: axis -%u has %llu and %llu elements, and "
-                                  "only 1 is stretched",
+                                  "%s is %s and %s is %s: axis -%u has %llu and %llu elements; "
+                                  "only an axis of 1 is stretched",
                                   first->name, bhi_shape_text(&first->shape, a, sizeof a),
                                   arrays[i].name, bhi_shape_text(&arrays[i].shape, b, sizeof b),
                                   axis + 1, (unsigned long long)size, (unsigned long long)own);

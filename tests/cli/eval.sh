@@ -248,7 +248,7 @@ refuses "there is no output: give it with --out NAME=FILE" eval 'z = 2*x' --in x
 refuses "'x' is given twice" eval 'z = x' "${in[@]}" --in x=y.npy
 refuses "column 10: the expression ends where" eval 'z = 2*x +' "${in[@]}"
 refuses "line 2, column 3: '+' where" eval $'z = x\nz + 1' "${in[@]}"
-refuses "x is [3,400] and y is [1200]: axis -1 has 400 and 1200 elements, and only 1 is stretched" \
+refuses "x is [3,400] and y is [1200]: axis -1 has 400 and 1200 elements; only an axis of 1 is stretched" \
     eval 'z = x + y' "${in[@]}" --in y=i.npy
 "$NPY" make tall.npy 'u8[131072,1]' ramp 0 0
 "$NPY" make wide.npy 'u8[65536]' ramp 0 0
