@@ -306,18 +306,17 @@ static const struct bhi_example batch_examples[] = {
 };
 
 static const struct bhi_section judge_sections[] = {
-    {"Verdicts",
-     "  CORRECT          every output is right, in every size and with every seed\n"
-     "  WRONG            an output is wrong: the message has the first wrong element\n"
-     "  STRAY_WRITE      it wrote outside of its outputs\n"
-     "  STRAY_READ       its outputs depend on what is behind an array\n"
-     "  a status         it did not run to its end: COMPILE_FAILED, DEADLINE,\n"
-     "                   WORKER_SIGNAL and so on, as of bulkhead run. BINDING_MISMATCH:\n"
-     "                   its bindings or push constants are not those of the task.\n"
-     "                   INVALID_ARGUMENT: its plan is wrong\n"
-     "  TIMING_FORGED    with --time: its worker claims times that cannot be\n"
-     "  SLOWER           with --slower-than RATIO: it surely takes more than RATIO times\n"
-     "                   as long as the reference"},
+    {"Verdicts", "  CORRECT          every output is right, in every size and with every seed\n"
+                 "  WRONG            an output is wrong: the message has the first wrong element\n"
+                 "  STRAY_WRITE      it wrote outside of its outputs\n"
+                 "  STRAY_READ       its outputs depend on what is behind an array\n"
+                 "  a status         it did not run to its end: COMPILE_FAILED, DEADLINE,\n"
+                 "                   WORKER_SIGNAL and so on, as of bulkhead run\n"
+                 "  BINDING_MISMATCH its bindings or push constants are not those of the task\n"
+                 "  INVALID_ARGUMENT its plan is wrong\n"
+                 "  TIMING_FORGED    with --time: its worker claims times that cannot be\n"
+                 "  SLOWER           with --slower-than RATIO: it surely takes more than RATIO\n"
+                 "                   times as long as the reference"},
     {"Candidates",
      "A candidate is a kernel, or a plan of several: a JSON file, or a line of a source that "
      "begins "
@@ -329,9 +328,10 @@ static const struct bhi_section judge_sections[] = {
      "Each candidate gets a worker of its own, and each run fresh buffers. Before a run its "
      "outputs hold random bytes, and so do margins around them, which must not change. Each size "
      "of TASK is run with the seeds of TASK and with hidden ones. The first run of each size is "
-     "repeated, every second time with the ids of its workgroups in the opposite order; if the "
-     "outputs "
-     "differ, the candidate is reported as not deterministic, which is no fault."},
+     "repeated. The first, third, ... repetition has other noise, and the ids of its workgroups in "
+     "the opposite order. A repetition must be right, too. If all are right and the outputs "
+     "differ, the "
+     "candidate is reported as not deterministic, which is no fault."},
     {"Times",
      "With --time, the candidates that are CORRECT are timed when all have been checked. "
      "Candidate and reference take turns on the same fresh inputs, in groups of runs. Each group "
@@ -377,9 +377,8 @@ static const struct bhi_section judge_sections[] = {
                     "       state cannot be written\n"
                     "  130  cancelled by SIGINT (SIGTERM: 143)"},
     {"JSON",
-     "task, file, device, seeds, hidden_seeds, repeats (of the first run of each size) and orders "
-     "(of "
-     "workgroups, in which they ran: 1 or 2), on which deterministic stands, fixed_inputs (each "
+     "task, file, device, seeds, hidden_seeds, repeats (how often the first run of each size was "
+     "repeated), orders (in how many orders of workgroups these ran: 1 or 2), fixed_inputs (each "
      "run of a size has the same: a "
      "kernel that only stores the results is CORRECT, too), weak (for each output that a kernel "
      "which "
@@ -389,7 +388,7 @@ static const struct bhi_section judge_sections[] = {
      "for each file, verdict, code (OK, NOT_CORRECT, or why it failed), reason and subject (of a "
      "failure; null: nothing more is known), "
      "message, blame (none, suspected, certain), runs (that ended READY), "
-     "deterministic (null: "
+     "deterministic (as far as repeats and orders show; null: "
      "not CORRECT), size, seed and hidden of the run that decided (null: none did), fill (how its "
      "inputs were made; null: by "
      "the generators), wrong: null, "

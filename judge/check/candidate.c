@@ -371,8 +371,9 @@ static bool run_again(struct judging *judging, const struct bhi_trial *trial) {
         struct bhi_launched launched;
         if (!run_once(judging, trial, i, &launched)) {
             if (i % 2 && judging->kernel.steps[0].opposite) {
-                bhi_text_append(judging->out->message, sizeof judging->out->message,
-                                "; repeated, with workgroups in the opposite order");
+                bhi_text_append(
+                    judging->out->message, sizeof judging->out->message,
+                    "; repeated, with other noise and workgroups in the opposite order");
             }
             return false;
         }

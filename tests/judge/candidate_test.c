@@ -567,7 +567,7 @@ TEST(a_repetition_has_no_noise) {
 
 /* So a race between workgroups leaves something else. The message says so, unless there is one order. */
 TEST(a_repetition_has_its_groups_in_the_opposite_order) {
-    static const char said[] = "; repeated, with workgroups in the opposite order";
+    static const char said[] = "; repeated, with other noise and workgroups in the opposite order";
     for (int of_cuda = 0; of_cuda < 2; of_cuda++) {
         const struct scene right = {.array = Y, .of_cuda = of_cuda};
         BHT_EQ(judge(right), BH_JUDGE_CORRECT);
