@@ -167,6 +167,29 @@ TEST(nesting_of_types) {
     check(w, "types nested in each other: 65, the guard allows 64");
 }
 
+/* Each is |members| of the one before; the first has none. */
+static struct words struct_of_structs(uint32_t count, uint32_t members) {
+    struct words w = begin();
+    put(&w, 2u << SpvWordCountShift | SpvOpTypeStruct);
+    put(&w, w.bound++);
+    for (uint32_t i = 1; i < count; i++) {
+        put(&w, (2u + members) << SpvWordCountShift | SpvOpTypeStruct);
+        put(&w, w.bound++);
+        for (uint32_t k = 0; k < members; k++) {
+            put(&w, w.bound - 2);
+        }
+    }
+    empty_main(&w);
+    return w;
+}
+
+/* What walks over a type would never end, although it has no scalar. */
+TEST(parts_of_a_type) {
+    check(struct_of_structs(15, 2), NULL);
+    check(struct_of_structs(16, 2), "parts of a type: 65535, the guard allows 32768 (instruction ");
+    check(struct_of_structs(60, 64), "parts of a type: 266305, the guard allows 32768");
+}
+
 /* -- control flow --------------------------------------------------------------------------- */
 
 static struct words nested_ifs(uint32_t count, bool merges_first) {

@@ -268,6 +268,27 @@ TEST(noise_in_arrays_is_bounded) {
     BHT_WITHIN(stand_count(guarded.code, guarded.words, SpvOpStore), 256, 256 + VARIABLES);
 }
 
+/* A short module can ask for billions of numbers. */
+TEST(noise_of_all_values_is_bounded) {
+    char globals[1024] = "%s = OpTypeStruct", body[4096] = "";
+    enum { MEMBERS = 64, VALUES = 60, MOST = 1 << 17 };
+    for (int level = 0; level < 2; level++) {
+        for (int i = 0; i < MEMBERS; i++) {
+            strcat(globals, level ? " %s" : " %uint");
+        }
+        strcat(globals, level ? "\n" : "\n%t = OpTypeStruct");
+    }
+    for (int i = 0; i < VALUES; i++) {
+        snprintf(body + strlen(body), sizeof body - strlen(body), "%%x%d = OpUndef %%t\n", i);
+    }
+    strcat(body, "OpReturn");
+    const struct stand_module module = stand_compute(globals, body, "", 3);
+    const struct bhi_guard_options options = {.entry = "main", .max_sets = 4, .noise = 1};
+    const struct bhi_guarded guarded = stand_guard_with(&module, &options);
+    BHT_WITHIN(stand_count(guarded.code, guarded.words, SpvOpConstant), MOST / 2, MOST);
+    BHT_WITHIN(stand_count(guarded.code, guarded.words, SpvOpUndef), 1, VALUES / 2);
+}
+
 /* What begins with a value keeps it. */
 TEST(initialised_private_memory_is_left_alone) {
     const struct stand_module module = stand_compute(

@@ -3,6 +3,8 @@
 /* Of a structure: one with more begins as zero. */
 #define MAX_PARTS 64u
 #define MAX_DEPTH 64u
+/* Of a kernel, as three words of it can ask for a large value. What comes later is as without noise. */
+#define MAX_NUMBERS (1u << 17)
 
 static uint32_t part_count(const struct bhi_ins *type) {
     return bhi_ins_op(type) == SpvOpTypeStruct ? bhi_ins_length(type) - 2 : type->words[3];
@@ -76,7 +78,7 @@ uint32_t bhi_guard_noise(struct bhi_guard *g, uint32_t type, struct bhi_ins *at)
         return scalar(g, ins, at);
     }
     const uint32_t count = part_count(ins);
-    if (count > MAX_PARTS) {
+    if (count > MAX_PARTS || g->drawn++ >= MAX_NUMBERS) {
         return bhi_ir_null(&g->ir, type);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -110,8 +112,9 @@ static void define_local(struct bhi_guard *g, struct bhi_basic_block *block,
     copy->block = block;
 }
 
-static bool is_undefined(const struct bhi_ir *ir, const struct bhi_ins *ins) {
-    return bhi_ins_op(ins) == SpvOpUndef && bhi_guard_has_noise(ir, ins->type, false);
+static bool is_undefined(const struct bhi_guard *g, const struct bhi_ins *ins) {
+    return bhi_ins_op(ins) == SpvOpUndef && g->drawn < MAX_NUMBERS &&
+           bhi_guard_has_noise(&g->ir, ins->type, false);
 }
 
 void bhi_guard_define(struct bhi_guard *g) {
@@ -119,7 +122,7 @@ void bhi_guard_define(struct bhi_guard *g) {
     struct bhi_ins *next;
     for (struct bhi_ins *ins = ir->sections[BHI_IR_GLOBALS].first; ins; ins = next) {
         next = ins->next;
-        if (is_undefined(ir, ins)) {
+        if (is_undefined(g, ins)) {
             define_global(g, ins);
         }
     }
@@ -127,7 +130,7 @@ void bhi_guard_define(struct bhi_guard *g) {
         for (struct bhi_basic_block *block = f->first; block; block = block->next) {
             for (struct bhi_ins *ins = block->body.first; ins; ins = next) {
                 next = ins->next;
-                if (is_undefined(ir, ins)) {
+                if (is_undefined(g, ins)) {
                     define_local(g, block, ins);
                 }
             }

@@ -22,6 +22,7 @@ struct walk {
         /* Of a type: how deep it nests. Of a block: how many constructs are around it. A valid id
          * is only one of the two. */
         uint16_t depth;
+        uint32_t parts; /* of a type: it, and those of what it is made of; an array has one element */
         bool fixed; /* the block's depth is final: a merge instruction gives it */
     } *ids;
     struct call *calls;
@@ -78,17 +79,22 @@ static bool take_type(struct walk *w, const uint32_t *at, size_t length) {
         end = 2;
         break;
     }
-    uint32_t inner = 0;
+    uint32_t inner = 0, parts = 1;
     for (size_t i = w->op == SpvOpTypePointer ? 3 : 2; i < end && i < length; i++) {
-        if (at[i] < w->bound && w->ids[at[i]].depth > inner) {
-            inner = w->ids[at[i]].depth;
-        }
+        const struct id *id = at[i] < w->bound ? &w->ids[at[i]] : NULL;
+        inner = id && id->depth > inner ? id->depth : inner;
+        parts += id && w->op != SpvOpTypePointer ? id->parts : 0;
     }
     if (length > 1) {
         raise_to(w, at[1], inner + 1);
     }
+    if (length > 1 && at[1] < w->bound) {
+        w->ids[at[1]].parts = parts;
+    }
     w->types++;
     return !exceeds(w, w->types, BHI_LIMIT_TYPES, "types", "declare fewer types") &&
+           !exceeds(w, parts, BHI_LIMIT_PARTS, "parts of a type",
+                    "make an array of what is alike") &&
            !exceeds(w, inner + 1u, BHI_LIMIT_TYPE_NESTING, "types nested in each other",
                     "flatten the type");
 }
