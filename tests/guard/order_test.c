@@ -89,3 +89,47 @@ TEST(ids_of_every_kind_are_replaced) {
         }
     }
 }
+
+/* An entry point with two of them could compare them. */
+TEST(a_second_variable_of_an_id_is_refused) {
+    const struct stand_module module = stand_compute_with(
+        "OpDecorate %a BuiltIn WorkgroupId\nOpDecorate %b BuiltIn WorkgroupId\n",
+        "%v = OpTypeVector %uint 3\n%p = OpTypePointer Input %v\n%a = OpVariable %p Input\n"
+        "%b = OpVariable %p Input\n",
+        "%a %b", "%x = OpLoad %v %a\n%y = OpLoad %v %b\nOpReturn", "", 3);
+    const struct bhi_guard_options options = {.entry = "main", .max_sets = 4, .noise = EVEN};
+    struct bhi_guarded guarded;
+    struct bhi_error error;
+    if (bhi_guard(module.code, module.words, &options, &guarded, &error)) {
+        bht_own(guarded.code);
+        BHT_FAIL("not refused");
+    }
+    BHT_EQ(error.status, BH_INVALID_KERNEL);
+    BHT_TRUE(strstr(bhi_error_line(&error), "are the same built-in variable"));
+}
+
+/* The second word of the first name is 4, which is the counts' number. Only the other entry point lists those. */
+TEST(a_number_in_a_name_lists_no_variable) {
+    const struct stand_module module = stand_assemble(
+        "OpCapability Shader\nOpMemoryModel Logical GLSL450\n"
+        "OpEntryPoint GLCompute %main \"main\x04\" %group\n"
+        "OpEntryPoint GLCompute %other \"other\" %counts\n"
+        "OpExecutionMode %main LocalSize 1 1 1\nOpExecutionMode %other LocalSize 1 1 1\n"
+        "OpDecorate %group BuiltIn WorkgroupId\nOpDecorate %counts BuiltIn NumWorkgroups\n"
+        "%void = OpTypeVoid\n%uint = OpTypeInt 32 0\n%nothing = OpTypeFunction %void\n"
+        "%v = OpTypeVector %uint 3\n%p = OpTypePointer Input %v\n"
+        "%group = OpVariable %p Input\n%counts = OpVariable %p Input\n"
+        "%main = OpFunction %void None %nothing\n%start = OpLabel\n%x = OpLoad %v %group\n"
+        "OpReturn\nOpFunctionEnd\n"
+        "%other = OpFunction %void None %nothing\n%begin = OpLabel\n%y = OpLoad %v %counts\n"
+        "OpReturn\nOpFunctionEnd\n",
+        3);
+    const struct bhi_guard_options options = {.entry = "main\x04", .max_sets = 4, .noise = EVEN};
+    struct bhi_guarded guarded;
+    struct bhi_error error;
+    if (!bhi_guard(module.code, module.words, &options, &guarded, &error) ||
+        (bht_own(guarded.code),
+         !bhi_validate(&stand_device, guarded.code, guarded.words, options.entry, &error))) {
+        BHT_FAIL("%s", bhi_error_line(&error));
+    }
+}

@@ -7,11 +7,8 @@
 bool bhi_guard_in_interface(const struct bhi_guard *g, uint32_t variable) {
     for (const struct bhi_ins *ins = g->ir.sections[BHI_IR_ENTRY_POINTS].first; ins;
          ins = ins->next) {
-        /* If a word of the name equals the id, the kernel gets a copy that nothing reads. */
-        for (uint32_t i = 4; ins->words[2] == g->entry->id && i < bhi_ins_length(ins); i++) {
-            if (ins->words[i] == variable) {
-                return true;
-            }
+        if (ins->words[2] == g->entry->id && bhi_guard_lists(ins, variable)) {
+            return true;
         }
     }
     return false;

@@ -25,15 +25,23 @@ static bool has_members(const struct bhi_ir *ir) {
     return false;
 }
 
-/* Returns the entry point's variable of the builtin; 0 if it has none. */
-static uint32_t find(const struct bhi_guard *g, SpvBuiltIn builtin) {
+/* Returns the entry point's variable of the builtin; 0 if it has none. Of two, which older validators take,
+ * one would tell what the other hides. */
+static uint32_t find(struct bhi_guard *g, SpvBuiltIn builtin) {
+    uint32_t found = 0;
     for (const struct bhi_ins *i = NULL;
          (i = bhi_ir_decoration(&g->ir, SpvDecorationBuiltIn, i));) {
-        if (i->words[3] == (uint32_t)builtin && bhi_guard_in_interface(g, i->words[1])) {
-            return i->words[1];
+        if (i->words[3] != (uint32_t)builtin || !bhi_guard_in_interface(g, i->words[1])) {
+            continue;
         }
+        if (found != 0 && found != i->words[1]) {
+            BHI_IR_REFUSE(&g->ir, BH_REASON_KERNEL_RULE,
+                          "%%%u and %%%u are the same built-in variable: declare one", found,
+                          i->words[1]);
+        }
+        found = i->words[1];
     }
-    return 0;
+    return found;
 }
 
 static uint32_t binary(struct order *o, SpvOp op, uint32_t a, uint32_t b) {

@@ -43,7 +43,7 @@ static void place_words(struct bhi_guard *g) {
 }
 
 /* Does nothing if |entry|, an OpEntryPoint, already lists |variable|. */
-static void add_to_interface(struct bhi_ir *ir, struct bhi_ins *entry, uint32_t variable) {
+bool bhi_guard_lists(const struct bhi_ins *entry, uint32_t variable) {
     const uint32_t length = bhi_ins_length(entry);
     /* The list follows the name, which ends with the first word whose last byte is zero. */
     uint32_t i = 3;
@@ -52,8 +52,16 @@ static void add_to_interface(struct bhi_ir *ir, struct bhi_ins *entry, uint32_t 
     }
     while (++i < length) {
         if (entry->words[i] == variable) {
-            return;
+            return true;
         }
+    }
+    return false;
+}
+
+static void add_to_interface(struct bhi_ir *ir, struct bhi_ins *entry, uint32_t variable) {
+    const uint32_t length = bhi_ins_length(entry);
+    if (bhi_guard_lists(entry, variable)) {
+        return;
     }
     uint32_t *operands = bhi_ir_alloc(ir, length * sizeof *operands);
     memcpy(operands, &entry->words[1], (length - 1) * sizeof *operands);

@@ -21,6 +21,8 @@ void bhi_guard_return(struct bhi_guard *g, const struct bhi_ir_function *functio
  * time to look at the word. */
 uint32_t bhi_guard_count(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t amount);
 
+/* Does the entry point |entry| list |variable|? */
+bool bhi_guard_lists(const struct bhi_ins *entry, uint32_t variable);
 /* Adds |variable| to the interface of the compute entry point, or of all entry points. */
 void bhi_guard_add_to_interface(struct bhi_guard *g, uint32_t variable);
 void bhi_guard_add_to_compute(struct bhi_guard *g, uint32_t variable);
