@@ -199,6 +199,7 @@ TEST(noise_is_of_every_type) {
         {"%t = OpTypeArray %uint %u_8", SpvCapabilityShader, 16, 2},
         {"%part = OpTypeArray %bool %u_2\n%t = OpTypeStruct %part %int %part", SpvCapabilityShader,
          10, 2},
+        {"%none = OpTypeStruct\n%t = OpTypeStruct %none %uint", SpvCapabilityShader, 0, 2},
         {"%part = OpTypeArray %uint %u_100\n%t = OpTypeArray %part %u_100", SpvCapabilityShader, 32,
          2},
     };

@@ -1,6 +1,7 @@
 #include "worker/guard/noise.h"
 
-/* Of a structure: one with more begins as zero. */
+/* Of a structure: one with more begins as zero. So does what has one with none: such cost a module
+ * nearly nothing. */
 #define MAX_PARTS 64u
 #define MAX_DEPTH 64u
 /* Of a kernel, as three words of it can ask for a large value. What comes later is as without noise. */
@@ -27,7 +28,7 @@ static bool has_noise(const struct bhi_ir *ir, uint32_t type, bool arrays, unsig
                 return false;
             }
         }
-        return part_count(ins) <= MAX_PARTS;
+        return part_count(ins) > 0 && part_count(ins) <= MAX_PARTS;
     default:
         return false;
     }

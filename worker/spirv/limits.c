@@ -22,8 +22,8 @@ struct walk {
         /* Of a type: how deep it nests. Of a block: how many constructs are around it. A valid id
          * is only one of the two. */
         uint16_t depth;
-        uint32_t parts; /* of a type: it, and those of what it is made of; an array has one element */
-        bool fixed; /* the block's depth is final: a merge instruction gives it */
+        uint32_t parts; /* of a type: it, and those of what it is made of */
+        bool fixed;     /* the block's depth is final: a merge instruction gives it */
     } *ids;
     struct call *calls;
     size_t call_count;

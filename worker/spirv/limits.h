@@ -11,8 +11,8 @@
 #define BHI_LIMIT_ID_BOUND        (1u << 20)
 #define BHI_LIMIT_TYPES           16384u
 #define BHI_LIMIT_TYPE_NESTING    64u
-#define BHI_LIMIT_PARTS           32768u /* of a type: each member, with the parts of its own type */
-#define BHI_LIMIT_CONTROL_NESTING 256u /* nested constructs (if, switch, loop) */
+#define BHI_LIMIT_PARTS           32768u /* of a type: it, and those of what it is made of */
+#define BHI_LIMIT_CONTROL_NESTING 256u   /* nested constructs (if, switch, loop) */
 #define BHI_LIMIT_CALL_NESTING    64u
 #define BHI_LIMIT_INLINED         (1u << 20) /* instructions with all calls inlined */
 #define BHI_LIMIT_VALUE           16384u     /* scalars in one value: constant, load, argument… */
