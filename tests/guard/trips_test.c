@@ -18,7 +18,8 @@ struct counted {
  * end; the sides of the comparison as they stand, or changed. */
 enum form { PHI, PHI_AFTER, PHI_MIRRORED, VARIABLE, FORMS };
 
-static struct stand_module write_loop(const struct counted *loop, enum form form) {
+static struct stand_module write_loop(const struct counted *loop, enum form form,
+                                      const char *decorations) {
     char globals[1024], body[4096];
     snprintf(globals, sizeof globals,
              "%%initial = OpConstant %%%s %s\n%%amount = OpConstant %%%s %s\n"
@@ -59,7 +60,7 @@ static struct stand_module write_loop(const struct counted *loop, enum form form
                  loop->type, loop->compare, mirrored ? "c %m %b" : "yes %b %m", loop->step,
                  loop->type);
     }
-    return stand_compute(globals, body, "", 3);
+    return stand_compute_with(decorations, globals, "", body, "", *decorations ? 4 : 3);
 }
 
 static const struct counted loops[] = {
@@ -74,6 +75,8 @@ static const struct counted loops[] = {
     {"int", "1", "IMul", "3", "SLessThan", "1000000", true},
     {"uint", "0", "IAdd", "3", "INotEqual", "9", true},
     {"int", "100", "SDiv", "2", "SGreaterThan", "0", true},
+    {"uint", "0", "ISub", "0xffffffff", "ULessThan", "10", true},
+    {"uint", "0x7ffffff0", "IAdd", "1", "INotEqual", "0x80000010", true}, /* one sign overflows */
     /* Endless, though the arithmetic of a careless reader ends. */
     {"uint", "0xfffffff0", "IAdd", "16", "ULessThan", "0xffffffff", false},
     {"uint", "0", "IAdd", "1", "ULessThanEqual", "0xffffffff", false},
@@ -86,16 +89,20 @@ static const struct counted loops[] = {
     {"uint", "0", "ShiftLeftLogical", "1", "ULessThan", "10", false},
     {"uint", "0", "IAdd", "2", "INotEqual", "9", false},
     {"uint", "1", "ShiftLeftLogical", "32", "ULessThan", "10", false}, /* no result */
+    {"uint", "0", "ShiftLeftLogical", "32", "INotEqual", "0", false},
     {"uint", "5", "UDiv", "0", "UGreaterThan", "0", false},
+    {"int", "-8", "ShiftRightArithmetic", "1", "SLessThan", "0", false}, /* stays -1 */
+    {"uint", "10", "UMod", "7", "UGreaterThan", "0", false},             /* stays 3 */
     /* It does end, by wrapping: not worth the risk. */
     {"uint", "0xfffffff0", "IAdd", "1", "UGreaterThan", "5", false},
     {"int", "0", "IAdd", "-1", "ULessThan", "10", false}, /* left after one, through the wrap */
+    {"int", "100", "SDiv", "-2", "SGreaterThan", "0", false},
 };
 
 TEST(test_counted_loops) {
     for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
         for (enum form form = PHI; form < FORMS; form++) {
-            struct stand_module module = write_loop(&loops[i], form);
+            struct stand_module module = write_loop(&loops[i], form, "");
             struct bhi_guarded guarded = stand_guard(&module);
             if (guarded.loops != 1) {
                 BHT_FAIL("loop %zu, form %d: %u loops", i, form, guarded.loops);
@@ -106,6 +113,25 @@ TEST(test_counted_loops) {
                 BHT_FAIL("loop %zu, form %d: left alone %u", i, form, guarded.left_alone);
             }
         }
+    }
+}
+
+/* Whatever a module says never overflows can be anything where it does. */
+TEST(test_steps_that_must_not_wrap) {
+    static const struct {
+        struct counted loop;
+        const char *decoration;
+    } rows[] = {
+        {{"uint", "0x7ffffff0", "IAdd", "1", "ULessThan", "0x80000010", true}, "NoSignedWrap"},
+        {{"int", "-5", "IAdd", "1", "SLessThan", "5", true}, "NoUnsignedWrap"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        char decoration[64];
+        struct stand_module module = write_loop(&rows[i].loop, PHI, "");
+        BHT_EQ(stand_guard(&module).left_alone, 1);
+        snprintf(decoration, sizeof decoration, "OpDecorate %%i2 %s\n", rows[i].decoration);
+        module = write_loop(&rows[i].loop, PHI, decoration);
+        BHT_EQ(stand_guard(&module).left_alone, 0);
     }
 }
 
@@ -208,18 +234,22 @@ TEST(test_calls) {
     check_calls("u_10", "u_5000", 0);
 }
 
-/* Rounds of a loop that each store to a buffer so often and multiply so often. */
-static struct bhi_guarded guard_heavy(const char *rounds, unsigned stores, unsigned products) {
-    static char body[12000], inside[12000];
+/* Stores to a buffer so often and multiplies so often; its names end with |x|. */
+static void write_work(char out[12000], const char *x, unsigned stores, unsigned products) {
     size_t at =
-        (size_t)snprintf(inside, sizeof inside, "%%p = OpAccessChain %%p_uint %%out %%u_0 %%u_0\n");
+        (size_t)snprintf(out, 12000, "%%p%s = OpAccessChain %%p_uint %%out %%u_0 %%u_0\n", x);
     for (unsigned i = 0; i < stores; i++) {
-        at += (size_t)snprintf(inside + at, sizeof inside - at, "OpStore %%p %%i\n");
+        at += (size_t)snprintf(out + at, 12000 - at, "OpStore %%p%s %%u_1\n", x);
     }
     for (unsigned i = 0; i < products; i++) {
-        at +=
-            (size_t)snprintf(inside + at, sizeof inside - at, "%%x%u = OpIMul %%uint %%i %%i\n", i);
+        at += (size_t)snprintf(out + at, 12000 - at, "%%x%u%s = OpIMul %%uint %%u_2 %%u_2\n", i, x);
     }
+}
+
+/* Rounds of a loop of such work. */
+static struct bhi_guarded guard_heavy(const char *rounds, unsigned stores, unsigned products) {
+    static char body[12000], inside[12000];
+    write_work(inside, "", stores, products);
     write_rounds(body, "", "start", rounds, "u_2", inside); /* by two: polled, not lowered */
     strcat(body, "OpReturn\n");
     struct stand_module module = stand_compute(
@@ -253,6 +283,95 @@ TEST(test_heavy_rounds) {
     check_alone(17, 10, false); /* 4001 rounds */
     check_alone(0, 240, true);
     check_alone(0, 265, false);
+}
+
+/* Of each kind: 4001 rounds of 16 accesses are few. */
+TEST(test_each_kind_of_access_counts) {
+    static const struct {
+        const char *before, *after; /* of a number; ; begins a comment */
+    } kinds[] = {{"OpStore %p %u_1 ;", "\n"},
+                 {"%l", " = OpLoad %uint %p\n"},
+                 {"%l", " = OpLoad %uint %q\n"},
+                 {"OpAtomicStore %p %u_1 %u_0 %u_1 ;", "\n"},
+                 {"%l", " = OpAtomicLoad %uint %p %u_1 %u_0\n"},
+                 {"%l", " = OpAtomicXor %uint %p %u_1 %u_0 %u_1\n"}};
+    for (unsigned i = 0; i < 2 * BHT_COUNT(kinds); i++) {
+        static char body[12000], inside[12000];
+        size_t at = (size_t)snprintf(inside, sizeof inside,
+                                     "%%p = OpAccessChain %%p_uint %%out %%u_0 %%u_0\n"
+                                     "%%q = OpAccessChain %%p_in_held %%held_here %%u_0\n");
+        for (unsigned k = 0; k < 16 + i % 2; k++) {
+            at += (size_t)snprintf(inside + at, sizeof inside - at, "%s%u%s", kinds[i / 2].before,
+                                   k, kinds[i / 2].after);
+        }
+        write_rounds(body, "", "start", "many", "u_2", inside);
+        strcat(body, "OpReturn\n");
+        struct stand_module module = stand_compute_with(
+            "OpMemberDecorate %held 0 Offset 0\nOpDecorate %held Block\n"
+            "OpDecorate %held_here DescriptorSet 0\nOpDecorate %held_here Binding 1\n",
+            "%many = OpConstant %uint 8000\n%held = OpTypeStruct %uint\n"
+            "%p_held = OpTypePointer Uniform %held\n%p_in_held = OpTypePointer Uniform %uint\n"
+            "%held_here = OpVariable %p_held Uniform\n",
+            "", body, "", 3);
+        const struct bhi_guarded guarded = stand_guard(&module);
+        if (guarded.left_alone != 1 - i % 2) {
+            BHT_FAIL("%s%s: %u left alone", kinds[i / 2].before, kinds[i / 2].after,
+                     guarded.left_alone);
+        }
+    }
+}
+
+/* Two loops of work, one behind the other: what the one has done counts for the other. */
+TEST(test_heavy_loops_in_a_row) {
+    static const struct {
+        unsigned stores[2], products[2], alone;
+    } rows[] = {
+        {{15, 1}, {0, 0}, 2}, {{16, 1}, {0, 0}, 1}, {{0, 0}, {200, 20}, 2}, {{0, 0}, {240, 20}, 1}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        static char inside[2][12000], first[12000], second[12000], body[24100];
+        write_work(inside[0], "a", rows[i].stores[0], rows[i].products[0]);
+        write_work(inside[1], "b", rows[i].stores[1], rows[i].products[1]);
+        write_rounds(first, "", "start", "many", "u_2", inside[0]);
+        write_rounds(second, "2", "m", "many", "u_2", inside[1]);
+        snprintf(body, sizeof body, "%s%sOpReturn\n", first, second);
+        struct stand_module module = stand_compute("%many = OpConstant %uint 8000\n", body, "", 3);
+        const struct bhi_guarded guarded = stand_guard(&module);
+        if (guarded.left_alone != rows[i].alone) {
+            BHT_FAIL("row %zu: %u left alone", i, guarded.left_alone);
+        }
+    }
+}
+
+/* An inner loop's poll is enough where a round does little besides, and rounds are not counted. */
+TEST(test_rounds_that_an_inner_poll_covers) {
+    static const struct {
+        unsigned stores;
+        const char *step;  /* of a loop of a hundred, */
+        unsigned products; /* which multiplies */
+        uint32_t covered;
+    } rows[] = {{16, "u_2", 0, 1},
+                {17, "u_2", 0, 0},
+                {0, "u_1", 0, 0},
+                {0, "u_2", 50, 1},
+                {0, "u_2", 100, 0}};
+    for (size_t i = 0; i < 2 * BHT_COUNT(rows); i++) {
+        static char work[12000], inside[12000], brief[12000], inner[12000], all[36100], body[12000];
+        const struct bhi_guard_options options = {
+            .entry = "main", .max_sets = 8, .count_iterations = i % 2};
+        write_work(work, "", rows[i / 2].stores, 0);
+        write_work(inside, "3", 0, rows[i / 2].products);
+        write_rounds(brief, "3", "b", "u_100", rows[i / 2].step, inside);
+        write_rounds(inner, "2", "m3", "all", "u_2", "");
+        snprintf(all, sizeof all, "%s%s%s", work, brief, inner);
+        write_rounds(body, "", "start", "all", "u_2", all);
+        strcat(body, "OpReturn\n");
+        struct stand_module module =
+            stand_compute("%all = OpConstant %uint 4000000000\n", body, "", 3);
+        const struct bhi_guarded guarded = stand_guard_with(&module, &options);
+        if (guarded.covered != (i % 2 ? 0 : rows[i / 2].covered)) {
+            BHT_FAIL("row %zu: %u covered", i, guarded.covered);
+        }
+    }
 }
 
 /* A variable whose address goes elsewhere, or that is stored to twice, counts nothing. */
@@ -380,18 +499,12 @@ TEST(test_a_bound_that_some_ways_store) {
 
 /* 4001 rounds, each of which calls a function that stores and multiplies so often. */
 static void check_called(unsigned stores, unsigned products, bool alone) {
-    static char body[12000], function[12000];
-    size_t at = (size_t)snprintf(function, sizeof function,
-                                 "%%f = OpFunction %%void None %%nothing\n%%fs = OpLabel\n"
-                                 "%%p = OpAccessChain %%p_uint %%out %%u_0 %%u_0\n");
-    for (unsigned i = 0; i < stores; i++) {
-        at += (size_t)snprintf(function + at, sizeof function - at, "OpStore %%p %%u_1\n");
-    }
-    for (unsigned i = 0; i < products; i++) {
-        at += (size_t)snprintf(function + at, sizeof function - at,
-                               "%%x%u = OpIMul %%uint %%u_2 %%u_2\n", i);
-    }
-    snprintf(function + at, sizeof function - at, "OpReturn\nOpFunctionEnd\n");
+    static char body[12000], function[12200];
+    static char work[12000];
+    write_work(work, "", stores, products);
+    snprintf(function, sizeof function,
+             "%%f = OpFunction %%void None %%nothing\n%%fs = OpLabel\n%sOpReturn\nOpFunctionEnd\n",
+             work);
     write_rounds(body, "", "start", "many", "u_2", "%r = OpFunctionCall %void %f\n");
     strcat(body, "OpReturn\n");
     struct stand_module module =
