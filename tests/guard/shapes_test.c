@@ -355,3 +355,115 @@ TEST(test_the_abort_word_is_read_anew) {
                             5);
     check_reads(&module, 1, 0);
 }
+
+/* Which loops count: that is, are known to be short. */
+static void check_count(const char *before, const char *ways, const char *condition,
+                        const char *body, const char *step, bool alone) {
+    char text[4096];
+    snprintf(text, sizeof text,
+             "%%v = OpVariable %%p_local Function\n%%p = OpAccessChain %%p_uint %%out %%u_0 %%u_0\n"
+             "%%w = OpLoad %%uint %%p\n%%some = OpINotEqual %%bool %%w %%u_0\n%sOpBranch %%h\n"
+             "%%h = OpLabel\n%%i = OpPhi %%uint %s %%i2 %%k\n"
+             "OpLoopMerge %%m %%k None\nOpBranch %%test\n"
+             "%%test = OpLabel\n%sOpBranchConditional %%c %%b %%m\n"
+             "%%b = OpLabel\n%sOpBranch %%k\n%%k = OpLabel\n%sOpBranch %%h\n"
+             "%%m = OpLabel\nOpReturn\n",
+             before, ways, condition, body, step);
+    struct stand_module module = stand_compute("%p_local = OpTypePointer Function %uint\n"
+                                               "%u_9 = OpConstant %uint 9\n"
+                                               "%uvec2 = OpTypeVector %uint 2\n"
+                                               "%pair = OpConstantComposite %uvec2 %u_5000 %u_10\n"
+                                               "%all = OpConstant %uint 4000000000\n",
+                                               text, "", 3);
+    const struct bhi_guarded guarded = stand_guard(&module);
+    if (guarded.loops - guarded.left_alone != !alone) {
+        BHT_FAIL("%s%s%s%s: %u of %u loops left alone", before, condition, body, step,
+                 guarded.left_alone, guarded.loops);
+    }
+}
+
+#define TO_10  "%c = OpULessThan %bool %i %u_10\n"
+#define PLUS_1 "%i2 = OpIAdd %uint %i %u_1\n"
+#define FROM_0 "%u_0 %start"
+
+TEST(test_what_only_looks_like_a_counter) {
+    static const struct {
+        const char *before, *condition, *body, *step;
+        bool alone;
+    } rows[] = {
+        {"", TO_10, "", PLUS_1, true},
+        /* the bound on the other side */
+        {"", "%c = OpUGreaterThan %bool %u_10 %i\n", "", PLUS_1, true},
+        {"", "%c = OpULessThanEqual %bool %u_0 %i\n", "", PLUS_1, false},
+        /* 0, 10, 0, 10 */
+        {"", "%c = OpSGreaterThanEqual %bool %i %u_0\n", "", "%i2 = OpISub %uint %u_10 %i\n",
+         false},
+        /* something else is computed from the counter */
+        {"", "%n = OpIMul %uint %i %u_0\n%c = OpULessThan %bool %n %u_10\n", "", PLUS_1, false},
+        /* the variable, loaded before the loop */
+        {"OpStore %v %u_0\n%j = OpLoad %uint %v\n",
+         "%l = OpLoad %uint %v\n%c = OpULessThan %bool %l %u_10\n", "",
+         "%i2 = OpIAdd %uint %j %u_1\nOpStore %v %i2\n", false},
+        {"OpStore %v %u_0\n%j = OpLoad %uint %v\n", "%c = OpULessThan %bool %j %u_10\n", "",
+         "%l = OpLoad %uint %v\n%i2 = OpIAdd %uint %l %u_1\nOpStore %v %i2\n", false},
+        /* by two, in an inner loop */
+        {"OpStore %v %u_0\n", "%l = OpLoad %uint %v\n%c = OpINotEqual %bool %l %u_9\n",
+         "OpBranch %h2\n%h2 = OpLabel\n%a = OpPhi %uint %u_0 %b %a2 %h2\n%j = OpLoad %uint %v\n"
+         "%j2 = OpIAdd %uint %j %u_1\nOpStore %v %j2\n%a2 = OpIAdd %uint %a %u_1\n"
+         "%c2 = OpULessThan %bool %a2 %u_2\nOpLoopMerge %m2 %h2 None\n"
+         "OpBranchConditional %c2 %h2 %m2\n%m2 = OpLabel\n",
+         PLUS_1, false},
+        /* negations */
+        {"", "%n = OpLogicalNot %bool %y\n%c = OpLogicalNot %bool %n\n", "", PLUS_1, true},
+        {"",
+         "%n = OpLogicalNot %bool %y\n%o = OpLogicalNot %bool %n\n%q = OpLogicalNot %bool %o\n"
+         "%c = OpLogicalNot %bool %q\n",
+         "", PLUS_1, false}, /* too deep */
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        char condition[512];
+        snprintf(condition, sizeof condition, "%s%s",
+                 strstr(rows[i].condition, "%y") ? "%y = OpULessThan %bool %i %u_10\n" : "",
+                 rows[i].condition);
+        check_count(rows[i].before, FROM_0, condition, rows[i].body, rows[i].step, rows[i].alone);
+    }
+}
+
+/* Two ways into the loop, from which it begins with values of their own. */
+TEST(test_counters_with_two_beginnings) {
+    static const char *const orders[][2] = {{"%u_100", "%u_0"}, {"%u_0", "%u_100"}};
+    static const char fork[] = "OpSelectionMerge %%h None\nOpBranchConditional %%some %%y %%z\n"
+                               "%%y = OpLabel\nOpStore %%v %s\nOpBranch %%h\n"
+                               "%%z = OpLabel\nOpStore %%v %s\n";
+    for (size_t i = 0; i < BHT_COUNT(orders); i++) {
+        char before[512], ways[64];
+        snprintf(before, sizeof before, fork, orders[i][0], orders[i][1]);
+        snprintf(ways, sizeof ways, "%s %%y %s %%z", orders[i][0], orders[i][1]);
+        check_count(before, ways, "%c = OpINotEqual %bool %i %u_10\n", "", PLUS_1, false);
+        check_count(before, ways, "%l = OpLoad %uint %v\n%c = OpINotEqual %bool %l %u_10\n", "",
+                    "%j = OpLoad %uint %v\n%i2 = OpIAdd %uint %j %u_1\nOpStore %v %i2\n", false);
+    }
+}
+
+TEST(test_bounds_that_are_computed) {
+    static const struct {
+        const char *before;
+        bool alone;
+    } rows[] = {
+        {"%n = OpCompositeExtract %uint %pair 1\n", true},
+        {"%n = OpCompositeExtract %uint %pair 0\n", false},
+        {"OpStore %v %u_10\n%n = OpLoad %uint %v\n", true},
+        {"OpStore %v %u_10\nOpStore %v %all\n%n = OpLoad %uint %v\n", false},
+        /* Each reads the one before twice: 64 steps of reading are the most. */
+        {"%d = OpIAdd %uint %u_1 %u_1\n%e = OpIAdd %uint %d %d\n%f = OpIAdd %uint %e %e\n"
+         "%n = OpIAdd %uint %f %f\n",
+         true},
+        {"%d = OpIAdd %uint %u_1 %u_1\n%e = OpIAdd %uint %d %d\n%f = OpIAdd %uint %e %e\n"
+         "%g = OpIAdd %uint %f %f\n%o = OpIAdd %uint %g %g\n%n = OpIAdd %uint %o %o\n",
+         false},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        check_count(rows[i].before, FROM_0, "%c = OpULessThan %bool %i %n\n", "", PLUS_1,
+                    rows[i].alone);
+    }
+}
