@@ -39,6 +39,9 @@ TEST(test_join) {
         {"5,0", "0", "", "[5,0]", NULL},
         {"3,1", "0", "", "[3,0]", NULL},
         {"4294967296,1", "2147483647", "", "[4294967296,2147483647]", NULL},
+        {"9223372036854775807", "1", "", "[9223372036854775807]", NULL},
+        {"4294967296,1", "2147483648", "", NULL, "[4294967296,2147483648]: more than 2^63 - 1"},
+        {"3", "3", "4", NULL, "x is [3] and z is [4]"},
         {"3", "4", "", NULL, "x is [3] and y is [4]: axis -1 has 3 and 4 elements"},
         {"2,3", "3,2", "", NULL, "x is [2,3] and y is [3,2]: axis -1 has 3 and 2 elements"},
         {"2,1", "3,1", "", NULL, "x is [2,1] and y is [3,1]: axis -2 has 2 and 3 elements"},
@@ -63,6 +66,22 @@ TEST(test_join) {
         } else {
             BHT_STR_HAS(complaint.text, cases[i].why);
         }
+    }
+}
+
+TEST(test_equal) {
+    static const struct {
+        const char *a, *b;
+        bool equal;
+    } rows[] = {{"", "", true},
+                {"2,3", "2,3", true},
+                {"2,3", "2,4", false},
+                {"2", "2,3", false},
+                {"", "1", false}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        const struct bhi_shape a = parse(rows[i].a), b = parse(rows[i].b);
+        BHT_EQ(bhi_shape_equal(&a, &b), rows[i].equal);
+        BHT_EQ(bhi_shape_equal(&b, &a), rows[i].equal);
     }
 }
 
