@@ -53,7 +53,7 @@ static bool is_ready_before(const struct bhi_job_node *a, const struct bhi_job_n
 }
 
 static bool is_due_before(const struct bhi_job_node *a, const struct bhi_job_node *b) {
-    return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->job.number < b->job.number;
+    return a->due_ns < b->due_ns; /* all that are due become ready, in their own order */
 }
 
 void bhi_graph_init(struct bhi_graph *graph) {
@@ -149,13 +149,12 @@ bool bhi_graph_link(struct bhi_graph *graph, struct bhi_job_node *node,
 }
 
 void bhi_graph_truncate(struct bhi_graph *graph) {
-    /* The newest edge is the first in the lists of both its nodes. */
+    /* The newest edge is the first in the list of what it needs; the other list goes with its node. */
     while (graph->edge_count > 0) {
         const struct bhi_job_edge *pair = &graph->edges[graph->edge_count - 2];
         if (pair[1].node < graph->admitted) {
             break;
         }
-        bhi_graph_node(graph, pair[1].node)->needs = pair[0].next;
         bhi_graph_node(graph, pair[0].node)->needed_by = pair[1].next;
         graph->edge_count -= 2;
     }

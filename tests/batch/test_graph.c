@@ -155,6 +155,70 @@ TEST(test_a_sealed_job_does_not_fall_with_its_need) {
     take_node(1);
 }
 
+/* Nor is it offered again when that is done. */
+TEST(test_a_sealed_job_is_taken_once) {
+    build(6, family, 6);
+    nodes[2]->job.sealed = true;
+    nodes[2]->state = BHI_JOB_WAITING;
+    bhi_graph_admit(&graph, note, NULL);
+    expect_changes("0:waiting 1:waiting ");
+    take_node(2);
+    end_node(take_node(0), BHI_JOB_DONE, 0);
+    expect_changes("");
+    take_node(1);
+    BHT_EQ(bhi_graph_take(&graph, 0), NULL);
+}
+
+/* What waited in the journal waits for what it needs, and says nothing of it. */
+TEST(test_a_job_whose_need_is_not_done_is_not_ready) {
+    build(6, family, 6);
+    nodes[2]->state = BHI_JOB_WAITING;
+    bhi_graph_admit(&graph, note, NULL);
+    expect_changes("0:waiting 1:waiting ");
+    BHT_EQ(nodes[2]->state, BHI_JOB_SUBMITTED);
+}
+
+/* Of two that have failed, the first one in the line. */
+TEST(test_the_first_origin) {
+    build(6, family, 6);
+    nodes[0]->state = nodes[1]->state = BHI_JOB_FAILED;
+    bhi_graph_admit(&graph, note, NULL);
+    BHT_EQ(nodes[3]->origin, 0);
+    BHT_EQ(nodes[5]->origin, 1);
+}
+
+/* Jobs that are not admitted yet do not fall with what they need, and leave nothing behind if they never are. */
+TEST(test_jobs_that_are_not_admitted) {
+    struct bhi_job_node *cycle;
+    make(2, NULL, 0);
+    expect_changes("0:waiting 1:waiting ");
+    nodes[2] = bhi_graph_append(&graph, "2", "{}");
+    BHT_TRUE(bhi_graph_link(&graph, nodes[2], nodes[0]));
+    end_node(take_node(0), BHI_JOB_FAILED, 0);
+    expect_changes("");
+    bhi_graph_truncate(&graph);
+    BHT_EQ(nodes[0]->needed_by, BHI_NO_EDGE);
+    nodes[2] = bhi_graph_append(&graph, "2", "{}");
+    BHT_EQ(nodes[2]->needs, BHI_NO_EDGE);
+    BHT_TRUE(bhi_graph_link(&graph, nodes[2], nodes[0]));
+    BHT_TRUE(bhi_graph_rank(&graph, &cycle));
+    bhi_graph_admit(&graph, note, NULL);
+    expect_changes("2:failed ");
+}
+
+/* A job that comes later may need one by way of another that comes later. */
+TEST(test_needs_across_batches) {
+    struct bhi_job_node *cycle;
+    make(4, NULL, 0);
+    for (int i = 4; i < 6; i++) {
+        nodes[i] = bhi_graph_append(&graph, (char[]){(char)('0' + i), 0}, "{}");
+        BHT_TRUE(bhi_graph_link(&graph, nodes[i], nodes[i - 1]));
+    }
+    BHT_TRUE(bhi_graph_rank(&graph, &cycle));
+    BHT_TRUE(bhi_graph_reaches(&graph, nodes[5], nodes[3]));
+    BHT_TRUE(!bhi_graph_reaches(&graph, nodes[5], nodes[2]));
+}
+
 /* What is cancelled may come back: nothing falls with it. */
 TEST(test_a_cancelled_one_takes_none_along) {
     make(6, family, 6);
@@ -182,6 +246,18 @@ TEST(test_delays) {
     BHT_EQ(due, 0);
     BHT_EQ(bhi_graph_take(&graph, 1000), nodes[0]);
     BHT_EQ(bhi_graph_take(&graph, 1000), nodes[2]);
+}
+
+/* The next one that is due, whichever was delayed first. */
+TEST(test_the_next_delay) {
+    static const uint64_t due_ns[] = {500, 1000, 700};
+    uint64_t due;
+    make(3, NULL, 0);
+    for (int i = 0; i < 3; i++) {
+        end_node(take_node(i), BHI_JOB_WAITING, due_ns[i]);
+    }
+    BHT_EQ(bhi_graph_takeable(&graph, 600, &due), 1);
+    BHT_EQ(due, 700);
 }
 
 TEST(test_a_delayed_job_waits) {

@@ -1,6 +1,8 @@
 /* State folders that are refused: in use, of another version, damaged, no folders at all. */
 #include "few_jobs.h"
 
+#include "batch/journal/lock.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/file.h>
@@ -24,7 +26,7 @@ TEST(test_one_process_at_a_time) {
     close(ready[1]); /* or a child that dies early would be waited for here */
     char c;
     BHT_EQ(read(ready[0], &c, 1), 1);
-    sprintf(words, "is in use by another process, pid %ld", (long)child);
+    sprintf(words, "is in use by another process, pid %ld: wait", (long)child);
     expect_no_open(true, BHI_QUEUE_BUSY, words);
     expect_no_open(false, BHI_QUEUE_BUSY, words);
     close(done[1]);
@@ -396,16 +398,53 @@ TEST(test_locks_that_are_none) {
     char lock[128];
     path_of("lock", lock);
     BHT_EQ(mkdir(place.folder, 0700), 0);
-    write_file(lock, "theirs", 6);
-    expect_no_open(false, BHI_QUEUE_ENVIRON, "/lock is another program's file");
-    BHT_EQ(size_of("lock"), 6);
-    BHT_EQ(size_of("batch.db"), -1);
+    char digits[1000] = {0}, more[BHI_HOST_NAME + 16], host[BHI_HOST_NAME];
+    memset(digits, '7', sizeof digits - 1);
+    sprintf(more, "4711 %s\n12\n", bhi_host_name(host));
+    const char *const theirs[] = {"theirs", " elsewhere\n", more, digits};
+    for (size_t i = 0; i < BHT_COUNT(theirs); i++) {
+        write_file(lock, theirs[i], strlen(theirs[i]));
+        expect_no_open(false, BHI_QUEUE_ENVIRON, "/lock is another program's file");
+        BHT_EQ(size_of("lock"), strlen(theirs[i]));
+        BHT_EQ(size_of("batch.db"), -1);
+    }
     BHT_EQ(unlink(lock), 0);
     BHT_EQ(mkfifo(lock, 0600), 0);
     expect_no_open(false, BHI_QUEUE_ENVIRON, "/lock is not a regular file");
     BHT_EQ(unlink(lock), 0);
     write_file(lock, "4194304\n", 8); /* of one that is long gone */
     fresh("");
+}
+
+TEST(test_what_a_crash_leaves_of_a_lock) {
+    char lock[128];
+    path_of("lock", lock);
+    BHT_EQ(mkdir(place.folder, 0700), 0);
+    write_file(lock, "4711\0\0\0", 7);
+    fresh("");
+}
+
+/* It may be anybody's. */
+TEST(test_who_a_lock_names) {
+    static const struct {
+        const char *text, *pid, *host;
+    } rows[] = {{"4711 there\n", "4711", "there"},
+                {"used 4711 there\n", "4711", "there"},
+                {"4711\n", "4711", ""},
+                {"4711there\n", "4711", ""},
+                {"there\n", "", ""},
+                {"123456789012345678901234567890123456789012345678901234567890 there\n", "", ""}};
+    char lock[128];
+    path_of("lock", lock);
+    BHT_EQ(mkdir(place.folder, 0700), 0);
+    const int folder = open(place.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        write_file(lock, rows[i].text, strlen(rows[i].text));
+        const struct bhi_lock_signature signature = bhi_lock_read(folder);
+        BHT_STR_EQ(signature.pid, rows[i].pid);
+        BHT_STR_EQ(signature.host, rows[i].host);
+    }
+    BHT_EQ(close(folder), 0);
 }
 
 /* -- what is in it ------------------------------------------------------------------------------
