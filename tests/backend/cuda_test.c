@@ -638,6 +638,7 @@ TEST(a_full_device_is_told_in_bytes) {
             rig_fill(id, 0, BYTES, 7);
             rig_run_fails(BH_OUT_OF_DEVICE_MEMORY, 0,
                           "8388608 bytes of device memory were asked for; the device has ");
+            BHT_EQ(rig.errors[0].told.limit, total);
         }
         BHT_EQ(cuda()->device.api.cuMemGetInfo(&free_after, &total), CUDA_SUCCESS);
         BHT_EQ(free_after, free_before);

@@ -467,3 +467,11 @@ TEST(test_bounds_that_are_computed) {
                     rows[i].alone);
     }
 }
+
+/* A validator looks only at what the entry point calls. */
+TEST(test_recursion_that_nobody_calls) {
+    static const char self[] = "%f = OpFunction %void None %nothing\n%fs = OpLabel\n"
+                               "%r = OpFunctionCall %void %f\nOpReturn\nOpFunctionEnd\n";
+    struct stand_module module = stand_compute("", "OpReturn\n", self, 3);
+    stand_refuses(&module, BH_INVALID_KERNEL, "calls itself; kernels cannot: make it a loop");
+}
