@@ -213,6 +213,18 @@ TEST(c1_no_kernel_runs_while_memory_is_pinned) {
     rig_run_ok();
 }
 
+TEST(c1_a_worker_that_cannot_unpin_what_goes_runs_nothing_more) {
+    (void)pin_host();
+    cuda()->device.api.cuMemHostUnregister = fail_unregister;
+    rig_detach(1);
+    BHT_EQ(rig.markers->pinned, 1);
+    write_wildly(buffer(3)->memory.address, 3);
+    BHT_TRUE(!rig_run());
+    BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
+    BHT_EQ(rig.results[0].executed, BH_EXECUTED_NO);
+    BHT_TRUE(!cuda()->has_run);
+}
+
 /* Host memory that a kernel writes in part keeps the rest, and gets nothing of a record that fails. */
 TEST(outputs_in_the_host_are_staged) {
     rig_add_kernel(ADD);

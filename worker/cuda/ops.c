@@ -117,10 +117,15 @@ static size_t survey(const struct bhi_backend_config *config, struct bhi_msg_dev
 
 static void drop(struct bhi_cuda_backend *b, struct bhi_cuda_buffer *buffer) {
     bhi_cuda_buffers_remove(&b->writable, buffer);
+    const bool unpinned = bhi_cuda_buffer_unpin(&b->device, buffer) == CUDA_SUCCESS;
     bhi_cuda_buffers_remove(&b->pinned, buffer);
     b->imported_bytes -= buffer->error.status == BH_OK ? buffer->size : 0;
     bhi_cuda_buffer_destroy(&b->device, buffer);
-    bhi_cuda_say_pinned(b);
+    if (unpinned) {
+        bhi_cuda_say_pinned(b);
+    } else { /* a kernel could still write it */
+        b->base.lost = true;
+    }
 }
 
 static void detach(struct bhi_backend *backend, uint64_t id) {
