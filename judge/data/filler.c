@@ -452,32 +452,22 @@ BHI_WIDE static void noise_widely(struct bhi_filler_place place, uint8_t *out, u
     fill_noise(place, out, size);
 }
 
-/* A job of which a team does parts. */
-struct fill {
-    struct part all;
-    uint64_t step; /* elements of a part */
-};
-
 static void fill_part(const struct part *part) {
     (bhi_is_wide() ? fill_widely : fill_plainly)(part);
 }
 
 static void fill_step(void *job, uint64_t index) {
-    const struct fill *fill = job;
-    struct part part = fill->all;
-    part.begin = fill->step * index;
+    struct part part = *(const struct part *)job; /* the whole array */
+    part.begin = PART * index;
     part.out += part.begin * bhi_dtype_size(part.dtype);
-    part.end = part.end - part.begin < fill->step ? part.end : part.begin + fill->step;
+    part.end = part.end - part.begin < PART ? part.end : part.begin + PART;
     fill_part(&part);
 }
 
 void bhi_filler_fill(const struct bhi_filler *filler, struct bhi_filler_place place, bh_dtype dtype,
                      uint64_t count, void *out) {
-    struct fill fill = {
-        .all = {.filler = filler, .place = place, .dtype = dtype, .end = count, .out = out},
-        .step = PART,
-    };
-    bhi_team_run((count + PART - 1) / PART, fill_step, &fill);
+    struct part all = {.filler = filler, .place = place, .dtype = dtype, .end = count, .out = out};
+    bhi_team_run((count + PART - 1) / PART, fill_step, &all);
 }
 
 void bhi_filler_fill_part(const struct bhi_filler *filler, struct bhi_filler_place place,
