@@ -158,16 +158,12 @@ static CUresult mark(struct flight *f, uint64_t seq) {
         return CUDA_SUCCESS;
     }
     /* All that is before it on the stream has ended: both words in one write. */
-    const union {
-        struct {
-            uint32_t started, completed;
-        } words;
-        uint64_t both;
-    } value = {{(uint32_t)seq, (uint32_t)record_of(f, f->batch.count - 1)->seq}};
+    const uint64_t completed = (uint32_t)record_of(f, f->batch.count - 1)->seq;
     _Static_assert(offsetof(struct bhi_markers, started) == 0 &&
                        offsetof(struct bhi_markers, completed) == 4,
-                   "one write of 64 bits");
-    return b->device.api.cuStreamWriteValue64(b->device.stream, b->page_address, value.both, 0);
+                   "one write of 64 bits, little endian");
+    return b->device.api.cuStreamWriteValue64(b->device.stream, b->page_address,
+                                              completed << 32 | (uint32_t)seq, 0);
 }
 
 /* A timestamp at the beginning (0) or the end (1) of a timed record. Without one its time is unknown. */
