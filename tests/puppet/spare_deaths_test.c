@@ -181,20 +181,26 @@ TEST(a_death_makes_a_pause) {
     BHT_EQ(next->lessons.kernel, spares_id_of(1));
 }
 
+/* The worker says that it compiles a kernel, which it |has_run| before or not. */
+static bh_event *begin_compile(bool has_run) {
+    puppet_again();
+    if (has_run) {
+        bh_event *event = spares_launch(puppet.stream, 0, false);
+        puppet_complete(spares.serving, 1);
+        fx_expect(event, BH_OK);
+    }
+    bh_event *event = spares_launch(puppet.stream, 0, false);
+    const uint64_t seq = spares.serving->core.published;
+    puppet_begins(spares.serving, seq);
+    atomic_store(&puppet_side(spares.serving)->header->compile_seq, seq);
+    return event;
+}
+
 /* T6. A worker claims at its death to compile what it has run before. Else a kernel that somebody's
  * signal has ended would run again, as one that had not begun. */
 TEST(who_has_run_it_does_not_compile_it) {
     for (int has_run = 0; has_run < 2; has_run++) {
-        puppet_again();
-        if (has_run) {
-            bh_event *event = spares_launch(puppet.stream, 0, false);
-            puppet_complete(spares.serving, 1);
-            fx_expect(event, BH_OK);
-        }
-        bh_event *event = spares_launch(puppet.stream, 0, false);
-        puppet_begins(spares.serving, spares.serving->core.published);
-        atomic_store(&puppet_side(spares.serving)->header->compile_seq,
-                     spares.serving->core.published);
+        bh_event *event = begin_compile(has_run);
         puppet_killed(spares.serving, SIGKILL);
         BHT_EQ(bh_event_query(event) == BH_EVENT_PENDING, !has_run);
         if (has_run) {
@@ -207,16 +213,7 @@ TEST(who_has_run_it_does_not_compile_it) {
 /* T6. Nor may it claim so when it is killed for its time: the kernel may have written. */
 TEST(who_is_killed_for_its_time_does_not_compile_what_it_has_run) {
     for (int has_run = 0; has_run < 2; has_run++) {
-        puppet_again();
-        if (has_run) {
-            bh_event *event = spares_launch(puppet.stream, 0, false);
-            puppet_complete(spares.serving, 1);
-            fx_expect(event, BH_OK);
-        }
-        bh_event *event = spares_launch(puppet.stream, 0, false);
-        const uint64_t seq = spares.serving->core.published;
-        puppet_begins(spares.serving, seq);
-        atomic_store(&puppet_side(spares.serving)->header->compile_seq, seq);
+        bh_event *event = begin_compile(has_run);
         bhi_context_lock(puppet.context);
         bhi_core_worker_kill(&spares.serving->core, BHI_KILL_DEADLINE, bh_event_id(event), "late");
         bhi_context_pump_unlock(puppet.context);
