@@ -76,6 +76,7 @@ static void stop_hearing(void) {
 static pid_t fork_sleeper(int *out_pidfd) {
     const pid_t pid = fork();
     if (pid == 0) {
+        alarm(30); /* where nobody kills it that should */
         pause();
         _exit(1);
     }
@@ -98,7 +99,7 @@ static void say_born(uint64_t worker, bool held, int pidfd) {
     BHT_EQ(bhi_fdpass_send_message(scene.end, &born, &pidfd, 1), 0);
 }
 
-enum { LIMITED = 1, IN_CGROUP = 2, HELD = 4, IS_READY = 8, OTHERS = 16 };
+enum { LIMITED = 1, IN_CGROUP = 2, HELD = 4, IS_READY = 8, OTHERS = 16, DOOMED = 32 };
 
 static const struct {
     unsigned flags;
@@ -115,10 +116,12 @@ static const struct {
     {.flags = LIMITED | IN_CGROUP, .cgroup_error = -ENOSPC, .entered = true, .killed = true},
     {.flags = 0, .watch_error = -ENOSPC, .killed = true, .unwatched = true},
     {.flags = OTHERS, .stranger = true},
+    {.flags = DOOMED, .killed = true},
+    {.flags = DOOMED | LIMITED | IN_CGROUP, .cgroup_error = -ESRCH, .entered = true, .killed = true},
 };
 
-/* It is limited before it is counted as born, and whoever cannot be limited or watched is killed. The
- * descriptors that were kept for it are kept again. One that is another zygote's is nobody's. */
+/* It is limited before it is counted as born, and whoever cannot be limited or watched is killed, and so is
+ * one that was to be killed before. The descriptors that were kept for it are kept again. One that is another zygote's is nobody's. */
 TEST(each_birth) {
     for (size_t i = 0; i < BHT_COUNT(births); i++) {
         const unsigned flags = births[i].flags;
@@ -136,6 +139,11 @@ TEST(each_birth) {
         worker->ready_logged = flags & IS_READY;
         worker->zygote = flags & OTHERS ? &other : puppet.zygote;
         worker->core.pid = 0;
+        if (flags & DOOMED) {
+            bhi_context_lock(puppet.context);
+            bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "it is late");
+            bhi_context_pump_unlock(puppet.context);
+        }
         const pid_t pid = fork_sleeper(&pidfd);
         say_born(worker->id, flags & HELD, pidfd);
         close(pidfd);
