@@ -146,25 +146,35 @@ TEST(large_modules_push_out_none_of_another_tenant) {
 /* A tenant that has nothing gets the room of what the one that has most has not used for the longest
  * time. */
 TEST(the_oldest_of_the_tenant_that_has_most_makes_room) {
-    static struct scene scene;
-    struct scene *s = &scene;
-    set_up(s);
-    struct bhi_compilation *loud[3], *first = keep(s, "first", MIB), *next;
-    for (size_t i = 0; i < BHT_COUNT(loud); i++) {
-        loud[i] = keep(s, "loud", 21 * MIB);
+    for (size_t used = 0; used < 2; used++) { /* the first of them is used again */
+        puppet_again();
+        static struct scene scene;
+        struct scene *s = &scene;
+        set_up(s);
+        struct bhi_compilation *loud[3], *first = keep(s, "first", MIB), *next, *again = NULL;
+        for (size_t i = 0; i < BHT_COUNT(loud); i++) {
+            loud[i] = keep(s, "loud", 21 * MIB);
+        }
+        if (used) {
+            const struct bhi_compile_source source = {.given.tenant = "loud"};
+            BHT_EQ(bhi_compilation_obtain(puppet.context, &source, "test", NULL, &again, NULL),
+                   BH_OK);
+            BHT_TRUE(again == loud[0]);
+        }
+        next = keep(s, "next", 0);
+        (void)answer(s, next, 2 * MIB);
+        BHT_EQ(bhi_compilation_take(next, "next", NULL), BH_OK);
+        BHT_TRUE(!bhi_list_empty(&first->age));
+        for (size_t i = 0; i < BHT_COUNT(loud); i++) {
+            BHT_EQ(!bhi_list_empty(&loud[i]->age), i != used);
+            bhi_compilation_unref(puppet.context, loud[i]);
+        }
+        bhi_compilation_unref(puppet.context, again);
+        bhi_compilation_unref(puppet.context, first);
+        bhi_compilation_unref(puppet.context, next);
+        bhi_compilations_drop(puppet.context);
+        bhi_compilation_unref(puppet.context, s->compilation);
     }
-    next = keep(s, "next", 0);
-    (void)answer(s, next, 2 * MIB);
-    BHT_EQ(bhi_compilation_take(next, "next", NULL), BH_OK);
-    BHT_TRUE(!bhi_list_empty(&first->age));
-    for (size_t i = 0; i < BHT_COUNT(loud); i++) {
-        BHT_EQ(!bhi_list_empty(&loud[i]->age), i > 0);
-        bhi_compilation_unref(puppet.context, loud[i]);
-    }
-    bhi_compilation_unref(puppet.context, first);
-    bhi_compilation_unref(puppet.context, next);
-    bhi_compilations_drop(puppet.context);
-    bhi_compilation_unref(puppet.context, s->compilation);
 }
 
 /* An answer takes a descriptor: it goes with the last who could take it. What was taken stays. */

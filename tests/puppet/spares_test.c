@@ -517,7 +517,9 @@ TEST(which_of_several_is_taken) {
     one->nice = 1; /* it was started for others */
     BHT_TRUE(choose(stream) == two);
     one->nice = 0;
-    one->lessons.adopted = two->lessons.adopted = true;
+    two->lessons.adopted = true; /* others cannot use it, although it knows nothing */
+    BHT_TRUE(choose(stream) == two);
+    one->lessons.adopted = true;
     bhi_context_lock(puppet.context);
     BHT_TRUE(bhi_worker_kernels_add(&two->kernels, spares_id_of(1), 1, false, 0));
     bhi_context_unlock(puppet.context);
