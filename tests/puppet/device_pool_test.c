@@ -902,6 +902,55 @@ TEST(b3_the_pools_give_way_to_a_new_buffer) {
     }
 }
 
+/* The limits of stream and context count no buffer that could not be made. */
+TEST(d6_what_is_not_made_is_not_counted) {
+    bh_stream *stream = memory.streams[A];
+    stream->runs_on.is_cpu = true; /* so it is memory of the host */
+    stream->device_memory_limit = puppet.context->device_memory_limit = PAGE;
+    for (int i = 0; i < 2; i++) {
+        bh_buffer *buffer = NULL;
+        bh_detail detail = {0};
+        cannot_make = EPERM;
+        BHT_EQ(bhi_buffer_make_device(stream, PAGE, "test", &buffer, &detail), BH_SYSTEM);
+        BHT_EQ(detail.sys_errno, EPERM);
+        BHT_EQ(stream->device_memory, 0);
+        BHT_EQ(puppet.context->device_memory, 0);
+    }
+    puppet.context->device_memory_limit = 0;
+}
+
+/* D1. By itself a buffer gets the memory of a GPU that has its own and can share it. */
+TEST(d1_which_memory_a_buffer_gets) {
+    static const struct {
+        uint64_t memory;
+        bool cpu, discrete, exports;
+        bh_status status;
+        bool device;
+    } rows[] = {
+        {BH_MEMORY_AUTO, false, true, true, BH_OK, true},
+        {BH_MEMORY_AUTO, false, true, false, BH_OK, false},
+        {BH_MEMORY_AUTO, false, false, true, BH_OK, false}, /* it uses the host's */
+        {BH_MEMORY_AUTO, true, false, true, BH_OK, false},
+        {BH_MEMORY_HOST, false, true, true, BH_OK, false},
+        {BH_MEMORY_DEVICE, false, false, true, BH_OK, true},
+        {BH_MEMORY_DEVICE, false, true, false, BH_UNSUPPORTED, false},
+        {BH_MEMORY_DEVICE, true, false, false, BH_OK, true},
+        {BH_MEMORY_AUTO + 1, false, true, true, BH_INVALID_ARGUMENT, false},
+    };
+    bh_stream *stream = memory.streams[A];
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        bool device = !rows[i].device;
+        stream->runs_on.is_cpu = rows[i].cpu;
+        stream->runs_on.is_discrete = rows[i].discrete;
+        stream->runs_on.features = rows[i].exports ? BHI_FEATURE_MEMORY_EXPORT : 0;
+        BHT_EQ(bhi_device_memory_resolve(stream, rows[i].memory, "test", &device, NULL),
+               rows[i].status);
+        if (device != rows[i].device) {
+            BHT_FAIL("row %zu: it is %sthe device's", i, device ? "" : "not ");
+        }
+    }
+}
+
 /* The caller's own memory is in use, and not of the pool. */
 TEST(b1_wrapped_memory_is_not_counted) {
     const uint64_t used = puppet.context->pool->stats.used;
