@@ -186,6 +186,19 @@ TEST(each_birth) {
     }
 }
 
+/* Without its pid nobody could limit or check it. */
+TEST(one_whose_pid_cannot_be_read) {
+    hear_zygote();
+    struct bhi_worker *worker = puppet_worker(BHI_SPAWNING);
+    puppet_bind(worker, puppet.stream);
+    say_born(worker->id, false, scene.end); /* which is no pidfd */
+    BHT_TRUE(bhi_zygote_receive(puppet.zygote));
+    BHT_EQ(worker->core.pid, 0);
+    BHT_EQ(worker->core.life.kill, BHI_KILL_START);
+    BHT_STR_HAS(worker->core.life.kill_text, "its pid could not be read");
+    stop_hearing();
+}
+
 /* One that could not be forked has not started, and its stream is told why. */
 TEST(one_that_cannot_be_forked) {
     hear_zygote();
