@@ -117,7 +117,10 @@ static const struct {
     {.flags = 0, .watch_error = -ENOSPC, .killed = true, .unwatched = true},
     {.flags = OTHERS, .stranger = true},
     {.flags = DOOMED, .killed = true},
-    {.flags = DOOMED | LIMITED | IN_CGROUP, .cgroup_error = -ESRCH, .entered = true, .killed = true},
+    {.flags = DOOMED | LIMITED | IN_CGROUP,
+     .cgroup_error = -ESRCH,
+     .entered = true,
+     .killed = true},
 };
 
 /* It is limited before it is counted as born, and whoever cannot be limited or watched is killed, and so is
