@@ -99,22 +99,6 @@ static void say_sizes(const struct bhi_cuda_device *d, uint64_t bytes, struct bh
               .text = text[0] != '\0' ? text : NULL);
 }
 
-bool bhi_cuda_buffer_stage(const struct bhi_cuda_device *d, struct bhi_cuda_buffer *b,
-                           struct bhi_error *error) {
-    const char *call;
-    if (b->memory.address) {
-        return true;
-    }
-    const CUresult result =
-        bhi_cuda_memory_make(d, &b->memory, b->size > 0 ? b->size : 1, -1, &call);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        say_sizes(d, b->size, error);
-    } else if (result != CUDA_SUCCESS) {
-        bhi_error_cuda(error, &d->api, result, call);
-    }
-    return result == CUDA_SUCCESS;
-}
-
 /* -- device memory ---------------------------------------------------------------------------- */
 
 CUresult bhi_cuda_buffer_clear(const struct bhi_cuda_device *d, struct bhi_cuda_buffer *b,
@@ -137,28 +121,41 @@ CUresult bhi_cuda_buffer_clear(const struct bhi_cuda_device *d, struct bhi_cuda_
     return result;
 }
 
+/* Makes the buffer's memory. Fresh memory has what others have left in it (D3). */
+static CUresult make_clean(const struct bhi_cuda_device *d, struct bhi_cuda_buffer *b,
+                           struct bhi_error *error) {
+    const char *call;
+    CUresult result = bhi_cuda_memory_make(d, &b->memory, b->size > 0 ? b->size : 1, -1, &call);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        say_sizes(d, b->size, error);
+        return result;
+    }
+    if (result == CUDA_SUCCESS) {
+        result = bhi_cuda_buffer_clear(d, b, &call);
+    }
+    if (result != CUDA_SUCCESS) {
+        bhi_error_cuda(error, &d->api, result, call);
+        bhi_cuda_memory_free(d, &b->memory);
+    }
+    return result;
+}
+
+bool bhi_cuda_buffer_stage(const struct bhi_cuda_device *d, struct bhi_cuda_buffer *b,
+                           struct bhi_error *error) {
+    return b->memory.address || make_clean(d, b, error) == CUDA_SUCCESS;
+}
+
 struct bhi_cuda_buffer *bhi_cuda_buffer_make(const struct bhi_cuda_device *d, uint64_t id,
                                              uint64_t size, int *out_fd) {
     struct bhi_cuda_buffer *b = new_buffer(id, size);
-    const char *call;
+    CUresult result;
     *out_fd = -1;
-    if (!b) {
-        return NULL;
-    }
-    CUresult result = bhi_cuda_memory_make(d, &b->memory, size > 0 ? size : 1, -1, &call);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        say_sizes(d, size, &b->error);
+    if (!b || make_clean(d, b, &b->error) != CUDA_SUCCESS) {
         return b;
     }
-    if (result == CUDA_SUCCESS) { /* fresh memory has what others have left in it (D3) */
-        result = bhi_cuda_buffer_clear(d, b, &call);
-    }
-    if (result == CUDA_SUCCESS) {
-        call = "cuMemExportToShareableHandle";
-        *out_fd = bhi_cuda_memory_export(d, &b->memory, &result);
-    }
+    *out_fd = bhi_cuda_memory_export(d, &b->memory, &result);
     if (result != CUDA_SUCCESS) {
-        bhi_error_cuda(&b->error, &d->api, result, call);
+        bhi_error_cuda(&b->error, &d->api, result, "cuMemExportToShareableHandle");
         bhi_cuda_memory_free(d, &b->memory);
     }
     return b;
