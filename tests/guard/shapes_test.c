@@ -212,6 +212,24 @@ TEST(test_only_kernels_with_counted_loops_ask_who_is_there) {
     check_counted(single_block, 0, 1, true);
 }
 
+TEST(test_rounds_are_counted_only_where_they_are_run) {
+    static const struct {
+        const char *body;
+        bool counts;
+    } rows[] = {{"OpReturn\n", false},
+                {"%r = OpFunctionCall %uint %count %u_100\nOpReturn\n", true}};
+    const struct bhi_guard_options options = {
+        .entry = "main", .max_sets = 8, .count_iterations = true};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        struct stand_module module = stand_compute("%to_uint = OpTypeFunction %uint %uint\n",
+                                                   rows[i].body, counts, 3);
+        struct bhi_guarded guarded = stand_guard_with(&module, &options);
+        BHT_EQ(guarded.loops, 1);
+        BHT_EQ(!!strstr(stand_text(guarded.code, guarded.words), "\"bulkhead_rounds\""),
+               rows[i].counts);
+    }
+}
+
 /* |decorations| make |%built_in| (of |type|) how many workgroups there are, and |body| reads it. */
 static void check_grid(const char *decorations, const char *type, const char *body, bool reads,
                        bool whole) {
@@ -369,12 +387,18 @@ static void check_count(const char *before, const char *ways, const char *condit
              "%%b = OpLabel\n%sOpBranch %%k\n%%k = OpLabel\n%sOpBranch %%h\n"
              "%%m = OpLabel\nOpReturn\n",
              before, ways, condition, body, step);
-    struct stand_module module = stand_compute("%p_local = OpTypePointer Function %uint\n"
+    struct stand_module module = stand_compute("%short = OpTypeInt 16 1\n%ushort = OpTypeInt 16 0\n"
+                                               "%h_m1 = OpConstant %short -1\n"
+                                               "%h_8 = OpConstant %short 8\n"
+                                               "%uh_most = OpConstant %ushort 65535\n"
+                                               "%p_local = OpTypePointer Function %uint\n"
                                                "%u_9 = OpConstant %uint 9\n"
                                                "%uvec2 = OpTypeVector %uint 2\n"
                                                "%pair = OpConstantComposite %uvec2 %u_5000 %u_10\n"
+                                               "%null = OpConstantNull %uvec2\n"
                                                "%all = OpConstant %uint 4000000000\n",
                                                text, "", 3);
+    module = stand_capable(&module, SpvCapabilityInt16);
     const struct bhi_guarded guarded = stand_guard(&module);
     if (guarded.loops - guarded.left_alone != !alone) {
         BHT_FAIL("%s%s%s%s: %u of %u loops left alone", before, condition, body, step,
@@ -392,6 +416,10 @@ TEST(test_what_only_looks_like_a_counter) {
         bool alone;
     } rows[] = {
         {"", TO_10, "", PLUS_1, true},
+        {"", TO_10, "", "%i2 = OpIAdd %uint %u_1 %i\n", true},
+        /* under another name */
+        {"", "%j = OpBitcast %int %i\n%c = OpSLessThan %bool %j %i_10\n", "", PLUS_1, true},
+        {"", "%j = OpCopyObject %uint %i\n%c = OpULessThan %bool %j %u_10\n", "", PLUS_1, true},
         /* the bound on the other side */
         {"", "%c = OpUGreaterThan %bool %u_10 %i\n", "", PLUS_1, true},
         {"", "%c = OpULessThanEqual %bool %u_0 %i\n", "", PLUS_1, false},
@@ -443,28 +471,101 @@ TEST(test_counters_with_two_beginnings) {
         check_count(before, ways, "%l = OpLoad %uint %v\n%c = OpINotEqual %bool %l %u_10\n", "",
                     "%j = OpLoad %uint %v\n%i2 = OpIAdd %uint %j %u_1\nOpStore %v %i2\n", false);
     }
+    char before[512]; /* or with the same */
+    snprintf(before, sizeof before, fork, "%u_0", "%u_0");
+    check_count(before, "%u_0 %y %u_0 %z", "%c = OpINotEqual %bool %i %u_10\n", "", PLUS_1, true);
 }
+
+#define TO_N        "%c = OpULessThan %bool %i %n\n"
+#define TO_SIGNED_N "%c = OpSLessThan %bool %i %n\n"
 
 TEST(test_bounds_that_are_computed) {
     static const struct {
-        const char *before;
+        const char *before, *condition;
         bool alone;
     } rows[] = {
-        {"%n = OpCompositeExtract %uint %pair 1\n", true},
-        {"%n = OpCompositeExtract %uint %pair 0\n", false},
-        {"OpStore %v %u_10\n%n = OpLoad %uint %v\n", true},
-        {"OpStore %v %u_10\nOpStore %v %all\n%n = OpLoad %uint %v\n", false},
+        {"%n = OpCompositeExtract %uint %pair 1\n", TO_N, true},
+        {"%n = OpCompositeExtract %uint %pair 0\n", TO_N, false},
+        {"%n = OpCompositeExtract %uint %null 0\n", TO_N, false},
+        {"OpStore %v %u_10\n%n = OpLoad %uint %v\n", TO_N, true},
+        {"OpStore %v %u_10\nOpStore %v %all\n%n = OpLoad %uint %v\n", TO_N, false},
         /* Each reads the one before twice: 64 steps of reading are the most. */
         {"%d = OpIAdd %uint %u_1 %u_1\n%e = OpIAdd %uint %d %d\n%f = OpIAdd %uint %e %e\n"
          "%n = OpIAdd %uint %f %f\n",
-         true},
+         TO_N, true},
         {"%d = OpIAdd %uint %u_1 %u_1\n%e = OpIAdd %uint %d %d\n%f = OpIAdd %uint %e %e\n"
          "%g = OpIAdd %uint %f %f\n%o = OpIAdd %uint %g %g\n%n = OpIAdd %uint %o %o\n",
-         false},
+         TO_N, false},
+        /* -1 is reached at once, 65535 is not */
+        {"%n = OpSConvert %uint %h_m1\n", TO_SIGNED_N, true},
+        {"%n = OpUConvert %uint %uh_most\n", TO_SIGNED_N, false},
+        {"%n = OpSConvert %uint %h_8\n", TO_N, true},
+        {"%n = OpSConvert %uint %h_m1\n", TO_N, false},
+        {"%n = OpBitcast %uint %i_10\n", TO_N, true},
+        {"%n = OpCopyObject %uint %u_10\n", TO_N, true},
     };
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
-        check_count(rows[i].before, FROM_0, "%c = OpULessThan %bool %i %n\n", "", PLUS_1,
-                    rows[i].alone);
+        check_count(rows[i].before, FROM_0, rows[i].condition, "", PLUS_1, rows[i].alone);
+    }
+}
+
+/* A loop is lowered where its bound is known before it and is the only way out: else a poll could come too
+ * late, or rounds be lost. */
+TEST(test_what_is_lowered) {
+#define PUSHED  "%n = OpLoad %uint %pushed\n"
+#define LESS    "%c = OpULessThan %bool %i %n\n"
+#define ONE     "%i2 = OpIAdd %uint %i %u_1\n"
+#define AWAY(to) "%e = OpIEqual %bool %n %u_8\nOpSelectionMerge %go None\n" \
+                 "OpBranchConditional %e " to " %go\n"
+    static const struct {
+        const char *header, *body, *step;
+        uint32_t lowered;
+    } rows[] = {
+        {PUSHED LESS, "", ONE, 1},
+        {"%n = OpArrayLength %uint %out 0\n" LESS, "", ONE, 1},
+        {PUSHED "%j = OpBitcast %int %i\n%o = OpBitcast %int %n\n%c = OpSLessThan %bool %j %o\n",
+         "", ONE, 1},
+        {PUSHED LESS, "", "%i2 = OpISub %uint %i %u_most\n", 1},
+        {PUSHED LESS, "", "%i2 = OpIAdd %uint %i %u_2\n", 0},
+        {PUSHED "%c = OpULessThanEqual %bool %i %n\n", "", ONE, 0},
+        {PUSHED "%c = OpINotEqual %bool %i %n\n", "", ONE, 0},
+        {PUSHED "%c = OpUGreaterThan %bool %i %n\n", "", ONE, 0},
+        {PUSHED "%j = OpIAdd %uint %i %u_1\n%c = OpULessThan %bool %j %n\n", "", ONE, 0},
+        {PUSHED "%j = OpIMul %uint %i %u_1\n%c = OpULessThan %bool %j %n\n", "", ONE, 0},
+        /* it changes */
+        {"%n = OpLoad %uint %first\n" LESS, "", ONE, 0},
+        {"%n = OpLoad %uint %pushed Volatile\n" LESS, "", ONE, 0},
+        {"%x = OpLoad %uint %pushed\n%n = OpIAdd %uint %x %i\n" LESS, "", ONE, 0},
+        {"%n = OpPhi %uint %u_100 %start %n2 %k\n" LESS, "%n2 = OpIAdd %uint %n %u_2\n", ONE, 0},
+        /* it would be done once more */
+        {PUSHED LESS "OpStore %first %u_1\n", "", ONE, 0},
+        {PUSHED LESS "%old = OpAtomicIAdd %uint %first %u_1 %u_0 %u_1\n", "", ONE, 0},
+        /* other ways out */
+        {PUSHED LESS, AWAY("%m") "%go = OpLabel\n", ONE, 0},
+        {PUSHED LESS, AWAY("%r") "%r = OpLabel\nOpReturn\n%go = OpLabel\n", ONE, 0},
+        {PUSHED LESS, AWAY("%k") "%go = OpLabel\n", ONE, 1},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        char body[2048];
+        snprintf(body, sizeof body,
+                 "%%pushed = OpAccessChain %%p_push %%push %%i_0\n"
+                 "%%first = OpAccessChain %%p_uint %%out %%u_0 %%u_0\nOpBranch %%h\n"
+                 "%%h = OpLabel\n%%i = OpPhi %%uint %%u_0 %%start %%i2 %%k\n%s"
+                 "OpLoopMerge %%m %%k None\nOpBranchConditional %%c %%b %%m\n"
+                 "%%b = OpLabel\n%sOpBranch %%k\n"
+                 "%%k = OpLabel\n%sOpBranch %%h\n%%m = OpLabel\nOpReturn\n",
+                 rows[i].header, rows[i].body, rows[i].step);
+        struct stand_module module = stand_compute_with(
+            "OpDecorate %params Block\nOpMemberDecorate %params 0 Offset 0\n",
+            "%u_most = OpConstant %uint 0xffffffff\n%params = OpTypeStruct %uint\n"
+            "%p_params = OpTypePointer PushConstant %params\n"
+            "%p_push = OpTypePointer PushConstant %uint\n"
+            "%push = OpVariable %p_params PushConstant\n",
+            "", body, "", 3);
+        const struct bhi_guarded guarded = stand_guard(&module);
+        if (guarded.lowered != rows[i].lowered || guarded.polled != 1 - rows[i].lowered) {
+            BHT_FAIL("row %zu: %u lowered, %u polled", i, guarded.lowered, guarded.polled);
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct counted {
-    const char *type; /* "uint" or "int" */
+    const char *type; /* "uint", "int" or "long", which is signed */
     const char *initial, *step, *amount, *compare, *bound;
     bool alone;
 };
@@ -22,7 +22,7 @@ static struct stand_module write_loop(const struct counted *loop, enum form form
                                       const char *decorations) {
     char globals[1024], body[4096];
     snprintf(globals, sizeof globals,
-             "%%initial = OpConstant %%%s %s\n%%amount = OpConstant %%%s %s\n"
+             "%%long = OpTypeInt 64 1\n%%initial = OpConstant %%%s %s\n%%amount = OpConstant %%%s %s\n"
              "%%bound = OpConstant %%%s %s\n%%p_local = OpTypePointer Function %%%s\n",
              loop->type, loop->initial, loop->type, loop->amount, loop->type, loop->bound,
              loop->type);
@@ -60,7 +60,9 @@ static struct stand_module write_loop(const struct counted *loop, enum form form
                  loop->type, loop->compare, mirrored ? "c %m %b" : "yes %b %m", loop->step,
                  loop->type);
     }
-    return stand_compute_with(decorations, globals, "", body, "", *decorations ? 4 : 3);
+    const struct stand_module module =
+        stand_compute_with(decorations, globals, "", body, "", *decorations ? 4 : 3);
+    return stand_capable(&module, SpvCapabilityInt64);
 }
 
 static const struct counted loops[] = {
@@ -77,6 +79,10 @@ static const struct counted loops[] = {
     {"int", "100", "SDiv", "2", "SGreaterThan", "0", true},
     {"uint", "0", "ISub", "0xffffffff", "ULessThan", "10", true},
     {"uint", "0x7ffffff0", "IAdd", "1", "INotEqual", "0x80000010", true}, /* one sign overflows */
+    {"uint", "0", "IAdd", "1", "IEqual", "0", true},
+    {"long", "0", "IAdd", "1", "SLessThan", "10", true},
+    {"long", "0", "IAdd", "1", "SLessThan", "4294967306", false}, /* 10 and 2^32 */
+    {"long", "1", "IMul", "3", "SLessThan", "1000000", false},    /* products are not computed */
     /* Endless, though the arithmetic of a careless reader ends. */
     {"uint", "0xfffffff0", "IAdd", "16", "ULessThan", "0xffffffff", false},
     {"uint", "0", "IAdd", "1", "ULessThanEqual", "0xffffffff", false},
@@ -90,6 +96,8 @@ static const struct counted loops[] = {
     {"uint", "0", "IAdd", "2", "INotEqual", "9", false},
     {"uint", "1", "ShiftLeftLogical", "32", "ULessThan", "10", false}, /* no result */
     {"uint", "0", "ShiftLeftLogical", "32", "INotEqual", "0", false},
+    {"uint", "128", "ShiftRightLogical", "32", "UGreaterThan", "0", false}, /* nor these */
+    {"int", "128", "ShiftRightArithmetic", "32", "SGreaterThan", "0", false},
     {"uint", "5", "UDiv", "0", "UGreaterThan", "0", false},
     {"int", "-8", "ShiftRightArithmetic", "1", "SLessThan", "0", false}, /* stays -1 */
     {"uint", "10", "UMod", "7", "UGreaterThan", "0", false},             /* stays 3 */
@@ -114,6 +122,43 @@ TEST(test_counted_loops) {
             }
         }
     }
+}
+
+/* What is spent on counting is bounded: 488 loops of 4096 rounds can be counted, and no more of them. (Each
+ * function has few, so that only their number matters.) */
+TEST(test_all_counts_together_are_bounded) {
+    enum { FUNCTIONS = 16, LOOPS = 32, BYTES = 1 << 18 };
+    char *text = bht_own(malloc(BYTES));
+    size_t at = (size_t)snprintf(text, BYTES,
+                                 "OpCapability Shader\nOpMemoryModel Logical GLSL450\n"
+                                 "OpEntryPoint GLCompute %%main \"main\"\n"
+                                 "OpExecutionMode %%main LocalSize 1 1 1\n%%void = OpTypeVoid\n"
+                                 "%%bool = OpTypeBool\n%%uint = OpTypeInt 32 0\n"
+                                 "%%nothing = OpTypeFunction %%void\n%%u_0 = OpConstant %%uint 0\n"
+                                 "%%u_1 = OpConstant %%uint 1\n%%n = OpConstant %%uint 4096\n"
+                                 "%%main = OpFunction %%void None %%nothing\n%%start = OpLabel\n"
+                                 "OpReturn\nOpFunctionEnd\n");
+    for (int f = 0; f < FUNCTIONS; f++) {
+        at += (size_t)snprintf(text + at, BYTES - at,
+                               "%%f%d = OpFunction %%void None %%nothing\n%%m%d_0 = OpLabel\n", f, f);
+        for (int i = 0; i < LOOPS; i++) {
+            at += (size_t)snprintf(
+                text + at, BYTES - at,
+                "OpBranch %%h%1$d_%2$d\n%%h%1$d_%2$d = OpLabel\n"
+                "%%i%1$d_%2$d = OpPhi %%uint %%u_0 %%m%1$d_%2$d %%j%1$d_%2$d %%h%1$d_%2$d\n"
+                "%%j%1$d_%2$d = OpIAdd %%uint %%i%1$d_%2$d %%u_1\n"
+                "%%c%1$d_%2$d = OpULessThan %%bool %%j%1$d_%2$d %%n\n"
+                "OpLoopMerge %%m%1$d_%3$d %%h%1$d_%2$d None\n"
+                "OpBranchConditional %%c%1$d_%2$d %%h%1$d_%2$d %%m%1$d_%3$d\n%%m%1$d_%3$d = OpLabel\n",
+                f, i, i + 1);
+        }
+        at += (size_t)snprintf(text + at, BYTES - at, "OpReturn\nOpFunctionEnd\n");
+    }
+    BHT_LT(at, BYTES);
+    struct stand_module module = stand_assemble(text, 3);
+    const struct bhi_guarded guarded = stand_guard(&module);
+    BHT_EQ(guarded.loops, FUNCTIONS * LOOPS);
+    BHT_EQ(guarded.left_alone, 2000000 / 4096);
 }
 
 /* Whatever a module says never overflows can be anything where it does. */

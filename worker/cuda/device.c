@@ -242,10 +242,8 @@ bool bhi_cuda_device_init(struct bhi_cuda_device *d, const struct bhi_backend_co
         const uint32_t mode = ask(&d->api, d->device, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE);
         bhi_error_cuda(error, &d->api, result, call);
         BHI_ERROR_APPEND(error, "%s", mode == 2 || mode == 3 ? modes[mode] : "");
-        bhi_cuda_device_fini(d);
-        return false;
     }
-    return true;
+    return result == CUDA_SUCCESS;
 }
 
 void bhi_cuda_device_fini(struct bhi_cuda_device *d) {
