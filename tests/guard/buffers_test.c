@@ -111,6 +111,58 @@ TEST(an_element_for_all_neighbours) {
     }
 }
 
+/* What a device must have for an index that is computed, and for one that differs between invocations. */
+TEST(what_an_index_needs) {
+    static const struct {
+        const char *array, *varies; /* which id is decorated; NULL: none */
+        struct bhi_array_rules rules;
+        const char *text; /* NULL: taken */
+    } rows[] = {
+        {"rows", NULL, {.storage = true}, NULL},
+        {"rows", NULL, {.uniform = true}, "array of storage buffers is computed; the device"},
+        {"rows", "q", {.storage = true, .uniform_varies = true}, "of storage buffers is computed, and"},
+        {"rows", "i", {.storage = true}, "StorageBufferArrayNonUniformIndexing"},
+        {"rows", "q", {.storage = true, .storage_varies = true, .one_element = true}, NULL},
+        {"fixeds", NULL, {.uniform = true, .one_element = true}, NULL},
+        {"fixeds", NULL, {.storage = true}, "array of uniform buffers is computed; the device"},
+        {"fixeds", "i", {.uniform = true, .storage_varies = true}, "UniformBufferArrayNonUniform"},
+        {"fixeds", "q", {.uniform = true, .uniform_varies = true}, NULL},
+        {"fixeds", NULL, {.uniform = true, .first_lane = true}, "of an inactive invocation"},
+        {"olds", NULL, {.storage = true, .first_lane = true}, NULL}, /* as before SPIR-V 1.3 */
+        {"olds", NULL, {.uniform = true}, "array of storage buffers is computed"},
+        {"inside", NULL, {.first_lane = true}, NULL}, /* one buffer */
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        char body[1024], decorations[1024];
+        snprintf(decorations, sizeof decorations,
+                 "OpDecorate %%fixed Block\nOpDecorate %%old BufferBlock\n%s%s%s",
+                 rows[i].varies ? "OpDecorate %" : "", rows[i].varies ? rows[i].varies : "",
+                 rows[i].varies ? " NonUniform\n" : "");
+        snprintf(body, sizeof body, "%s%%q = OpAccessChain %%p_fu %%%s %%i %%u_0%s\nOpReturn", PICK,
+                 rows[i].array, strcmp(rows[i].array, "rows") == 0 ? " %u_0" : "");
+        struct stand_module words = stand_compute_with(
+            decorations,
+            ROWS UNIFORMS
+            "%old = OpTypeStruct %uint\n%plain = OpTypeStruct %uint\n"
+            "%many_fixed = OpTypeArray %fixed %n\n%many_old = OpTypeArray %old %n\n"
+            "%many_plain = OpTypeArray %plain %n\n"
+            "%p_many_fixed = OpTypePointer Uniform %many_fixed\n"
+            "%p_many_old = OpTypePointer Uniform %many_old\n"
+            "%p_many_plain = OpTypePointer Uniform %many_plain\n"
+            "%fixeds = OpVariable %p_many_fixed Uniform\n%olds = OpVariable %p_many_old Uniform\n"
+            "%inside = OpVariable %p_many_plain Uniform\n",
+            "", body, "", 3);
+        struct bhi_module module;
+        struct bhi_error error = {.status = BH_OK};
+        BHT_TRUE(bhi_module_init(&module, words.code, words.words, "main", NULL, 0, &error));
+        const bool taken = bhi_array_indices_check(&module, &rows[i].rules, &error);
+        if (taken != !rows[i].text || (!taken && !strstr(bhi_error_line(&error), rows[i].text))) {
+            BHT_FAIL("row %zu: %s", i, taken ? "taken" : bhi_error_line(&error));
+        }
+        bhi_module_fini(&module);
+    }
+}
+
 /* From one buffer to the next: no robustBufferAccess looks at that. */
 TEST(a_pointer_that_is_moved_to_another_buffer) {
     struct stand_module plain = stand_compute_with(

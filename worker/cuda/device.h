@@ -20,6 +20,7 @@ struct bhi_cuda_device {
  * and *error: NO_DEVICE, UNSUPPORTED (an old driver lacks a function), OUT_OF_*, CUDA. */
 bool bhi_cuda_load(struct bhi_cuda_api *api, const struct bhi_backend_config *config,
                    struct bhi_error *error);
+/* Whatever it returns, bhi_cuda_device_fini() must follow. */
 bool bhi_cuda_device_init(struct bhi_cuda_device *device, const struct bhi_backend_config *config,
                           struct bhi_error *error);
 void bhi_cuda_device_fini(struct bhi_cuda_device *device);

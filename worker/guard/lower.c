@@ -188,7 +188,7 @@ static bool is_invariant(const struct bhi_values *values, const struct bhi_loop 
             !pointer_is_constant(values->ir, ins->words[3])) {
             return false;
         }
-    } else if (bhi_ins_op(ins) == SpvOpPhi || !ins_is_repeatable(values->ir, ins)) {
+    } else if (!ins_is_repeatable(values->ir, ins)) {
         return false;
     }
     for (uint32_t i = 3; i < bhi_ins_length(ins); i++) {
