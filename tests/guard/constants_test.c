@@ -25,7 +25,8 @@ static void load(const char *modes, const char *decorations, const char *globals
              "%%i_m7 = OpConstant %%int -7\n%%i_m1 = OpConstant %%int -1\n%%i_0 = OpConstant %%int 0\n"
              "%%i_2 = OpConstant %%int 2\n%%h_m2 = OpConstant %%short -2\n"
              "%%wide = OpConstant %%ulong 0x300000001\n"
-             "%%pair = OpConstantComposite %%v3 %%u_3 %%u_5 %%u_0\n%s\n"
+             "%%pair = OpConstantComposite %%v3 %%u_3 %%u_5 %%u_0\n"
+             "%%behind = OpConstant %%uint 7\n%s\n"
              "%%main = OpFunction %%void None %%nothing\n%%start = OpLabel\nOpReturn\nOpFunctionEnd\n",
              modes, decorations, globals);
     struct stand_module assembled = stand_assemble(text, 5);
@@ -117,6 +118,7 @@ TEST(operations_on_constants) {
         {"%uint Select %false %u_5 %u_3", 3, 0},
         {"%uint CompositeExtract %pair 1", 5, 0},
         {"%uint CompositeExtract %pair 3", 0, NONE},
+        {"%uint CompositeExtract %pair 5", 0, NONE}, /* where %behind lies */
         {"%uint CompositeExtract %nulls 0", 0, NONE},
         {"%v3 IAdd %pair %pair", 0, NONE},
     };

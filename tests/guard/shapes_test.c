@@ -536,6 +536,7 @@ TEST(test_what_is_lowered) {
         {"%n = OpLoad %uint %first\n" LESS, "", ONE, 0},
         {"%n = OpLoad %uint %pushed Volatile\n" LESS, "", ONE, 0},
         {"%x = OpLoad %uint %pushed\n%n = OpIAdd %uint %x %i\n" LESS, "", ONE, 0},
+        {"%n = OpPhi %uint %u_100 %start %u_10 %k\n" LESS, "", ONE, 0},
         {"%n = OpPhi %uint %u_100 %start %n2 %k\n" LESS, "%n2 = OpIAdd %uint %n %u_2\n", ONE, 0},
         /* it would be done once more */
         {PUSHED LESS "OpStore %first %u_1\n", "", ONE, 0},
