@@ -74,10 +74,8 @@ TEST(ranges_of_bindings) {
         uint64_t offset, size;
         bh_reason reason;
     } rows[] = {
-        {0, 1024, BH_REASON_NONE},
-        {4, 1020, BH_REASON_NONE},
-        {4, 1021, BH_REASON_BINDING_RANGE},
-        {1028, 0, BH_REASON_BINDING_RANGE},
+        {0, 1024, BH_REASON_NONE},          {4, 1020, BH_REASON_NONE},
+        {4, 1021, BH_REASON_BINDING_RANGE}, {1028, 0, BH_REASON_BINDING_RANGE},
         {4, 0, BH_REASON_BINDING_EMPTY},
     };
     rig_increment_kernel(INCREMENT);
@@ -308,7 +306,8 @@ TEST(commands_of_loaders) {
     rig_begin();
     rig_fill(3, 0, 4, 1);
     rig_copy(3, 0, 3, 512, 4);
-    struct bhi_cmd_load *second = (void *)((char *)(rig.records[0] + 1) + sizeof(struct bhi_cmd_fill));
+    struct bhi_cmd_load *second =
+        (void *)((char *)(rig.records[0] + 1) + sizeof(struct bhi_cmd_fill));
     _Static_assert(sizeof *second == sizeof(struct bhi_cmd_copy), "in its place");
     second->header.type = BHI_CMD_LOAD;
     second->fortran = 0;

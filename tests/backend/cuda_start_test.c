@@ -1,7 +1,7 @@
 /* What keeps the CUDA backend from starting, whatever a driver answers; which device it takes, and what it
  * says of devices. No rig is open. */
-#include "rig_cuda.h"
 #include "ipc/layers.h"
+#include "rig_cuda.h"
 #include "worker/cuda/image.h"
 
 #include <elf.h>
@@ -62,7 +62,6 @@ static CUresult tell_limit(int limit, size_t value) {
     limits[limit] = value;
     return limit == failing_limit ? CUDA_ERROR_UNKNOWN : real.cuCtxSetLimit(limit, value);
 }
-
 
 #define ATTRIBUTE(name, value)                                                                     \
     "cuDeviceGetAttribute", (void *)tell_attribute, CU_DEVICE_ATTRIBUTE_##name, value, 0
@@ -377,7 +376,9 @@ static void write_elf(void) {
                    .e_phoff = offsetof(struct elf, programs),
                    .e_phnum = PROGRAMS,
                    .e_phentsize = sizeof(Elf64_Phdr)},
-        .sections = {{.sh_type = SHT_PROGBITS, .sh_offset = offsetof(struct elf, data), .sh_size = 8},
+        .sections = {{.sh_type = SHT_PROGBITS,
+                      .sh_offset = offsetof(struct elf, data),
+                      .sh_size = 8},
                      {.sh_type = SHT_NOBITS, .sh_offset = 1 << 20, .sh_size = 1 << 20}},
         .programs = {{.p_type = PT_LOAD, .p_offset = offsetof(struct elf, data), .p_filesz = 8}},
     };

@@ -120,7 +120,10 @@ TEST(what_an_index_needs) {
     } rows[] = {
         {"rows", NULL, {.storage = true}, NULL},
         {"rows", NULL, {.uniform = true}, "array of storage buffers is computed; the device"},
-        {"rows", "q", {.storage = true, .uniform_varies = true}, "of storage buffers is computed, and"},
+        {"rows",
+         "q",
+         {.storage = true, .uniform_varies = true},
+         "of storage buffers is computed, and"},
         {"rows", "i", {.storage = true}, "StorageBufferArrayNonUniformIndexing"},
         {"rows", "q", {.storage = true, .storage_varies = true, .one_element = true}, NULL},
         {"fixeds", NULL, {.uniform = true, .one_element = true}, NULL},

@@ -11,27 +11,29 @@ static struct bhi_module module;
 static void load(const char *modes, const char *decorations, const char *globals,
                  const struct bhi_spec_constant *given, uint32_t count) {
     char text[4096];
-    snprintf(text, sizeof text,
-             "OpCapability Shader\nOpCapability Int64\nOpCapability Int16\n"
-             "OpMemoryModel Logical GLSL450\nOpEntryPoint GLCompute %%main \"main\"\n%s\n%s\n"
-             "%%void = OpTypeVoid\n%%nothing = OpTypeFunction %%void\n%%bool = OpTypeBool\n"
-             "%%uint = OpTypeInt 32 0\n%%int = OpTypeInt 32 1\n%%short = OpTypeInt 16 1\n"
-             "%%ushort = OpTypeInt 16 0\n%%ulong = OpTypeInt 64 0\n%%v3 = OpTypeVector %%uint 3\n"
-             "%%true = OpConstantTrue %%bool\n%%false = OpConstantFalse %%bool\n"
-             "%%null = OpConstantNull %%uint\n%%nulls = OpConstantNull %%v3\n"
-             "%%u_0 = OpConstant %%uint 0\n%%u_1 = OpConstant %%uint 1\n%%u_3 = OpConstant %%uint 3\n"
-             "%%u_5 = OpConstant %%uint 5\n%%u_31 = OpConstant %%uint 31\n"
-             "%%u_32 = OpConstant %%uint 32\n%%u_most = OpConstant %%uint 0xffffffff\n"
-             "%%i_m7 = OpConstant %%int -7\n%%i_m1 = OpConstant %%int -1\n%%i_0 = OpConstant %%int 0\n"
-             "%%i_2 = OpConstant %%int 2\n%%h_m2 = OpConstant %%short -2\n"
-             "%%wide = OpConstant %%ulong 0x300000001\n"
-             "%%pair = OpConstantComposite %%v3 %%u_3 %%u_5 %%u_0\n"
-             "%%behind = OpConstant %%uint 7\n%s\n"
-             "%%main = OpFunction %%void None %%nothing\n%%start = OpLabel\nOpReturn\nOpFunctionEnd\n",
-             modes, decorations, globals);
+    snprintf(
+        text, sizeof text,
+        "OpCapability Shader\nOpCapability Int64\nOpCapability Int16\n"
+        "OpMemoryModel Logical GLSL450\nOpEntryPoint GLCompute %%main \"main\"\n%s\n%s\n"
+        "%%void = OpTypeVoid\n%%nothing = OpTypeFunction %%void\n%%bool = OpTypeBool\n"
+        "%%uint = OpTypeInt 32 0\n%%int = OpTypeInt 32 1\n%%short = OpTypeInt 16 1\n"
+        "%%ushort = OpTypeInt 16 0\n%%ulong = OpTypeInt 64 0\n%%v3 = OpTypeVector %%uint 3\n"
+        "%%true = OpConstantTrue %%bool\n%%false = OpConstantFalse %%bool\n"
+        "%%null = OpConstantNull %%uint\n%%nulls = OpConstantNull %%v3\n"
+        "%%u_0 = OpConstant %%uint 0\n%%u_1 = OpConstant %%uint 1\n%%u_3 = OpConstant %%uint 3\n"
+        "%%u_5 = OpConstant %%uint 5\n%%u_31 = OpConstant %%uint 31\n"
+        "%%u_32 = OpConstant %%uint 32\n%%u_most = OpConstant %%uint 0xffffffff\n"
+        "%%i_m7 = OpConstant %%int -7\n%%i_m1 = OpConstant %%int -1\n%%i_0 = OpConstant %%int 0\n"
+        "%%i_2 = OpConstant %%int 2\n%%h_m2 = OpConstant %%short -2\n"
+        "%%wide = OpConstant %%ulong 0x300000001\n"
+        "%%pair = OpConstantComposite %%v3 %%u_3 %%u_5 %%u_0\n"
+        "%%behind = OpConstant %%uint 7\n%s\n"
+        "%%main = OpFunction %%void None %%nothing\n%%start = OpLabel\nOpReturn\nOpFunctionEnd\n",
+        modes, decorations, globals);
     struct stand_module assembled = stand_assemble(text, 5);
     struct bhi_error error;
-    BHT_TRUE(bhi_module_init(&module, assembled.code, assembled.words, "main", given, count, &error));
+    BHT_TRUE(
+        bhi_module_init(&module, assembled.code, assembled.words, "main", given, count, &error));
 }
 
 #define SIZE_1 "OpExecutionMode %main LocalSize 1 1 1"

@@ -221,8 +221,8 @@ TEST(test_rounds_are_counted_only_where_they_are_run) {
     const struct bhi_guard_options options = {
         .entry = "main", .max_sets = 8, .count_iterations = true};
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
-        struct stand_module module = stand_compute("%to_uint = OpTypeFunction %uint %uint\n",
-                                                   rows[i].body, counts, 3);
+        struct stand_module module =
+            stand_compute("%to_uint = OpTypeFunction %uint %uint\n", rows[i].body, counts, 3);
         struct bhi_guarded guarded = stand_guard_with(&module, &options);
         BHT_EQ(guarded.loops, 1);
         BHT_EQ(!!strstr(stand_text(guarded.code, guarded.words), "\"bulkhead_rounds\""),
@@ -512,11 +512,12 @@ TEST(test_bounds_that_are_computed) {
 /* A loop is lowered where its bound is known before it and is the only way out: else a poll could come too
  * late, or rounds be lost. */
 TEST(test_what_is_lowered) {
-#define PUSHED  "%n = OpLoad %uint %pushed\n"
-#define LESS    "%c = OpULessThan %bool %i %n\n"
-#define ONE     "%i2 = OpIAdd %uint %i %u_1\n"
-#define AWAY(to) "%e = OpIEqual %bool %n %u_8\nOpSelectionMerge %go None\n" \
-                 "OpBranchConditional %e " to " %go\n"
+#define PUSHED "%n = OpLoad %uint %pushed\n"
+#define LESS   "%c = OpULessThan %bool %i %n\n"
+#define ONE    "%i2 = OpIAdd %uint %i %u_1\n"
+#define AWAY(to)                                                                                   \
+    "%e = OpIEqual %bool %n %u_8\nOpSelectionMerge %go None\n"                                     \
+    "OpBranchConditional %e " to " %go\n"
     static const struct {
         const char *header, *body, *step;
         uint32_t lowered;

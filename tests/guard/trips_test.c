@@ -21,11 +21,11 @@ enum form { PHI, PHI_AFTER, PHI_MIRRORED, VARIABLE, FORMS };
 static struct stand_module write_loop(const struct counted *loop, enum form form,
                                       const char *decorations) {
     char globals[1024], body[4096];
-    snprintf(globals, sizeof globals,
-             "%%long = OpTypeInt 64 1\n%%initial = OpConstant %%%s %s\n%%amount = OpConstant %%%s %s\n"
-             "%%bound = OpConstant %%%s %s\n%%p_local = OpTypePointer Function %%%s\n",
-             loop->type, loop->initial, loop->type, loop->amount, loop->type, loop->bound,
-             loop->type);
+    snprintf(
+        globals, sizeof globals,
+        "%%long = OpTypeInt 64 1\n%%initial = OpConstant %%%s %s\n%%amount = OpConstant %%%s %s\n"
+        "%%bound = OpConstant %%%s %s\n%%p_local = OpTypePointer Function %%%s\n",
+        loop->type, loop->initial, loop->type, loop->amount, loop->type, loop->bound, loop->type);
     if (form == VARIABLE) {
         snprintf(body, sizeof body,
                  "%%v = OpVariable %%p_local Function\nOpStore %%v %%initial\nOpBranch %%h\n"
@@ -139,8 +139,9 @@ TEST(test_all_counts_together_are_bounded) {
                                  "%%main = OpFunction %%void None %%nothing\n%%start = OpLabel\n"
                                  "OpReturn\nOpFunctionEnd\n");
     for (int f = 0; f < FUNCTIONS; f++) {
-        at += (size_t)snprintf(text + at, BYTES - at,
-                               "%%f%d = OpFunction %%void None %%nothing\n%%m%d_0 = OpLabel\n", f, f);
+        at +=
+            (size_t)snprintf(text + at, BYTES - at,
+                             "%%f%d = OpFunction %%void None %%nothing\n%%m%d_0 = OpLabel\n", f, f);
         for (int i = 0; i < LOOPS; i++) {
             at += (size_t)snprintf(
                 text + at, BYTES - at,
@@ -149,7 +150,8 @@ TEST(test_all_counts_together_are_bounded) {
                 "%%j%1$d_%2$d = OpIAdd %%uint %%i%1$d_%2$d %%u_1\n"
                 "%%c%1$d_%2$d = OpULessThan %%bool %%j%1$d_%2$d %%n\n"
                 "OpLoopMerge %%m%1$d_%3$d %%h%1$d_%2$d None\n"
-                "OpBranchConditional %%c%1$d_%2$d %%h%1$d_%2$d %%m%1$d_%3$d\n%%m%1$d_%3$d = OpLabel\n",
+                "OpBranchConditional %%c%1$d_%2$d %%h%1$d_%2$d %%m%1$d_%3$d\n%%m%1$d_%3$d = "
+                "OpLabel\n",
                 f, i, i + 1);
         }
         at += (size_t)snprintf(text + at, BYTES - at, "OpReturn\nOpFunctionEnd\n");
