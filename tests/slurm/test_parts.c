@@ -47,6 +47,10 @@ TEST(test_cut) {
     expect_cut(&jobs, 3, "");
     jobs.count = 8;
     free_jobs(&jobs);
+    /* The largest groups first, wherever they are. */
+    BHT_TRUE(read_jobs(&jobs, "a b c:b d e:d f:d"));
+    expect_cut(&jobs, 2, "def|abc|");
+    free_jobs(&jobs);
 }
 
 /* Sizes differ by one at most where nothing depends on anything. */
