@@ -285,12 +285,38 @@ TEST(test_decisions) {
             BHT_FAIL("case %zu: action %d after %" PRIu64 ": %s", i, decision.action,
                      decision.delay_ns, decision.why);
         }
+        BHT_TRUE(!decision.cancelled);
+        BHT_EQ(decision.status, decision.action == ENDS ? cases[i].ending->status : 0);
         /* Nothing is submitted again after --cancel; all else is as before. */
         again.cancelled = true;
         bhi_slurm_shard_decide(&again, &decision);
         BHT_EQ(decision.action, cases[i].action == AGAIN ? STUCK : cases[i].action);
         if (cases[i].action == AGAIN || cases[i].state == BHI_SLURM_CANCELLED) {
             BHT_STR_HAS(decision.why, "it was cancelled (--cancel)");
+        }
+        BHT_EQ(decision.cancelled,
+               cases[i].action == AGAIN || cases[i].state == BHI_SLURM_CANCELLED);
+    }
+}
+
+/* What may be scancel's doing, or that of bulkhead batch --cancel on another machine. */
+TEST(a_task_that_looks_cancelled) {
+    static const struct bhi_slurm_shard_ending term = {.status = 143}, killed = {.status = 137};
+    static const struct {
+        enum bhi_slurm_state state;
+        const struct bhi_slurm_shard_ending *ending;
+        bool looks;
+    } cases[] = {
+        {BHI_SLURM_CANCELLED, NULL, true}, {BHI_SLURM_CANCELLED, &killed, true},
+        {BHI_SLURM_ENDED, &term, true},    {BHI_SLURM_ENDED, &killed, false},
+        {BHI_SLURM_ENDED, NULL, false},    {BHI_SLURM_GONE, NULL, true},
+        {BHI_SLURM_GONE, &killed, false},  {BHI_SLURM_RUNNING, NULL, false},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        const struct bhi_slurm_shard_observation seen = {.state = cases[i].state,
+                                                         .ending = cases[i].ending};
+        if (bhi_slurm_shard_looks_cancelled(&seen) != cases[i].looks) {
+            BHT_FAIL("case %zu", i);
         }
     }
 }
@@ -453,6 +479,7 @@ TEST(test_devices) {
         device("nvidia:2", "0000:b3:00.0", 0x77, false),
         device("lavapipe:0", "", 0, true),
         device("other:0", "0000:01:00.0", 1, false),
+        device("nvid:0", "0000:02:00.0", 2, false),
     };
     static const struct {
         size_t devices;                            /* how many of them are here */
@@ -471,6 +498,10 @@ TEST(test_devices) {
         {6, NULL, "GPU-99", NULL, 0},
         {6, NULL, "7", NULL, 0},
         {6, NULL, "x", NULL, 0},
+        {6, NULL, "1x", NULL, 0},
+        {6, NULL, "GPU--", NULL, 0},
+        {6, NULL, "GPU-32ab00000000000000000000000000000", NULL, 0}, /* a digit too many */
+        {7, "0", NULL, "nvidia:1", 0}, /* another driver, whose name begins alike */
         {2, "3", NULL, "nvidia:0", 0}, /* confined: the only one that it sees */
         {3, "3,5", NULL, "any", 0},
         {1, "0", NULL, NULL, 0},
