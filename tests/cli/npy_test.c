@@ -56,7 +56,10 @@ TEST(test_good_headers) {
         BHT_EQ(array.dtype, cases[i].dtype);
         BHT_EQ(array.dimensions, cases[i].dimensions);
         BHT_EQ(array.bytes, cases[i].bytes);
+        BHT_TRUE(!array.fortran);
     }
+    BHT_TRUE(parse(DICT("'<f4'", "True", "(2, 3)"), &array) && array.fortran);
+    BHT_TRUE(parse(DICT("'<f4'", "False", "(2, 3)"), &array) && !array.fortran);
 }
 
 TEST(test_bad_headers) {
@@ -166,7 +169,14 @@ TEST(test_preamble) {
         BHT_EQ(length, 118);
         BHT_TRUE(!bhi_npy_parse_preamble(good, 11, &start, &length, &complaint));
     }
-    good[10] = 1; /* 65,654 bytes */
+    good[8] = good[9] = 0xFF; /* the longest */
+    BHT_TRUE(bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
+    BHT_EQ(length, 65535);
+    good[8] = good[9] = 0;
+    good[10] = 1;
+    BHT_TRUE(!bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
+    good[8] = 118; /* 65,654 bytes */
+    good[9] = 0;
     BHT_TRUE(!bhi_npy_parse_preamble(good, 12, &start, &length, &complaint));
     BHT_STR_HAS(complaint.text, "the limit is 65535");
     good[10] = 0;

@@ -10,6 +10,8 @@
 #include "../cli/scripted/script.h"
 #include "judge/check/candidate.h"
 #include "judge/check/expected.h"
+#include "judge/check/kernel_make.h"
+#include "judge/check/launch.h"
 #include "judge/check/reference.h"
 #include "judge/check/weak.h"
 
@@ -71,6 +73,18 @@ BHT_WRAP(bh_status, bh_stream_create, bh_context *context, const bh_stream_optio
          bh_stream **out_stream, bh_detail *detail) {
     asked = *options;
     return __real_bh_stream_create(context, options, out_stream, detail);
+}
+
+/* The options of the last two kernels, newest last. */
+static bh_kernel_options kernels[2];
+static unsigned kernels_made;
+
+BHT_WRAP(bh_status, bh_kernel_create_spirv, bh_context *context, const void *code, size_t size,
+         const bh_kernel_options *options, bh_kernel **out_kernel, bh_detail *detail) {
+    kernels[0] = kernels[1];
+    kernels[1] = *options;
+    kernels_made++;
+    return __real_bh_kernel_create_spirv(context, code, size, options, out_kernel, detail);
 }
 
 BHT_WRAP(bh_status, bh_buffer_create, bh_context *context, uint64_t size,
@@ -320,6 +334,61 @@ TEST(what_streams_are_asked_for) {
             BHT_EQ(asked.memory_limit, i ? 9 : defaults.memory_limit);
         }
     }
+    close_court();
+}
+
+/* On a CUDA device expressions are SPIR-V, for which another device is asked. */
+TEST(a_reference_runs_where_it_can) {
+    bh_stream *stream;
+    open_court(text);
+    court.selector = "cuda:1";
+    for (int i = 0; i < 4; i++) {
+        task.reference = i / 2 ? BHI_REFERENCE_EVAL : BHI_REFERENCE_KERNEL;
+        court.cuda = i % 2;
+        BHT_TRUE(bhi_court_reference_stream(&court, &stream, &outcome));
+        bh_stream_release(stream);
+        BHT_STR_EQ(asked.device, i == 3 ? "" : "cuda:1");
+        BHT_STR_EQ(asked.name, "judge");
+    }
+    task.reference = BHI_REFERENCE_KERNEL;
+    court.cuda = false;
+    close_court();
+}
+
+/* Noise is of the guard's, and then there is the opposite, too. */
+TEST(what_kernels_are_asked_for) {
+    static const uint32_t code[] = {0x07230203, 0, 0, 0, 0};
+    static const bh_specialization spec = {.constant_id = 3};
+    const struct bhi_kernel_file file = {.path = "d/own.spv",
+                                         .code = code,
+                                         .size = sizeof code,
+                                         .language = BHI_LANGUAGE_SPIRV,
+                                         .entry = "go",
+                                         .specs = &spec,
+                                         .spec_count = 1};
+    open_court(text);
+    for (unsigned i = 0; i < 4; i++) {
+        const bool trusted = i % 2, noise = i / 2;
+        struct bhi_judged_kernel kernel;
+        kernels_made = 0;
+        if (!bhi_judged_kernel_make(&court, &file, trusted, noise ? 6 : 0, &kernel, &outcome)) {
+            BHT_FAIL("%s", outcome.message);
+        }
+        BHT_EQ(kernels_made, noise ? 2u : 1u);
+        BHT_TRUE(!!kernel.steps[0].opposite == noise);
+        BHT_EQ(kernels[1].noise, noise ? 7u : 0u);
+        BHT_TRUE(!noise || kernels[0].noise == 6);
+        for (unsigned k = noise ? 0 : 1; k < 2; k++) {
+            BHT_EQ(kernels[k].trusted, trusted);
+            BHT_STR_EQ(kernels[k].entry, "go");
+            BHT_EQ(kernels[k].specialization_count, 1u);
+            BHT_TRUE(kernels[k].specializations == &spec);
+        }
+        BHT_STR_EQ(kernel.name, "own");
+        BHT_TRUE(kernel.has_content);
+        bhi_judged_kernel_free(&kernel);
+    }
+    BHT_EQ(script_objects, 0);
     close_court();
 }
 
