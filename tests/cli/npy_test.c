@@ -277,3 +277,49 @@ TEST(test_foreign_files) {
         free(copy);
     }
 }
+
+/* Element by element: the first index moves fastest in Fortran's order, the last one in C's. */
+TEST(fortran_order_is_turned) {
+    static const struct {
+        uint32_t dimensions;
+        uint64_t shape[4];
+    } rows[] = {{1, {5}},       {2, {2, 3}},       {2, {3, 2}}, {3, {2, 3, 4}},
+                {3, {4, 1, 3}}, {4, {2, 3, 2, 2}}, {2, {0, 3}}, {3, {2, 0, 3}}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        uint16_t fortran[24], c[25];
+        uint64_t count = 1;
+        for (uint32_t k = 0; k < rows[i].dimensions; k++) {
+            count *= rows[i].shape[k];
+        }
+        for (uint16_t k = 0; k < 25; k++) {
+            c[k] = 99;
+            fortran[k % 24] = k % 24;
+        }
+        bhi_array_transpose(2, rows[i].dimensions, rows[i].shape, fortran, c);
+        for (uint64_t k = 0; k < count; k++) {
+            uint64_t rest = k, at = 0;
+            for (uint32_t d = rows[i].dimensions; d-- > 0;) {
+                uint64_t stride = 1;
+                for (uint32_t e = 0; e < d; e++) {
+                    stride *= rows[i].shape[e];
+                }
+                at += rest % rows[i].shape[d] * stride;
+                rest /= rows[i].shape[d];
+            }
+            BHT_EQ(c[k], at);
+        }
+        BHT_EQ(c[count], 99);
+    }
+}
+
+TEST(each_type_is_found_by_kind_and_bits) {
+    bh_dtype found;
+    for (int i = 0; i < BHI_ELEMENT_COUNT; i++) {
+        const bh_dtype dtype = bhi_dtypes[i];
+        BHT_TRUE(bhi_dtype_find_number(bhi_dtype_number(dtype), 8 * bhi_dtype_size(dtype), &found));
+        BHT_EQ(found, dtype);
+    }
+    BHT_TRUE(!bhi_dtype_find_number(BH_NUMBER_BOOL, 16, &found));
+    BHT_TRUE(!bhi_dtype_find_number(BH_NUMBER_COMPLEX, 64, &found));
+    BHT_TRUE(!bhi_dtype_find_number(BH_NUMBER_FLOAT, 8, &found));
+}

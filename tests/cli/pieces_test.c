@@ -16,7 +16,7 @@ static struct {
     uint32_t arrays, prepared, ended;
     bh_description pieces[MOST_PIECES][MOST_ARRAYS];
     const bh_description *given[MOST_ARRAYS]; /* of the last call */
-    uint32_t fails_at; /* the number of the call that fails, from 1 */
+    uint32_t fails_at;                        /* the number of the call that fails, from 1 */
     bh_status output;
 } template;
 
@@ -216,11 +216,11 @@ TEST(arrays_of_one_shape_are_cut_as_one_row) {
         {"f1:1000 f8: f1:1000", 256, 64, 4, 256}, /* a single element has no width */
         {"f8:100 f1:100", 256, 16, 4, 32},
         {"f1:100 f8:100", 256, 16, 4, 32},
-        {"f8:100 f1:100", 320, 16, 4, 32}, /* the narrowest array has the longest step */
-        {"f4:100 f4:100", 16, 64, 7, 16}, /* no fewer than the alignment needs */
-        {"f4:100 f4:100", 316, 64, 2, 64}, /* whole steps of it */
-        {"f1:257 f1:257", 128, 1, 3, 127}, /* no kernel for a last element alone */
-        {"f1:129 f1:129", 64, 64, 3, 64},  /* there is no shorter step */
+        {"f8:100 f1:100", 320, 16, 4, 32},  /* the narrowest array has the longest step */
+        {"f4:100 f4:100", 16, 64, 7, 16},   /* no fewer than the alignment needs */
+        {"f4:100 f4:100", 316, 64, 2, 64},  /* whole steps of it */
+        {"f1:257 f1:257", 128, 1, 3, 127},  /* no kernel for a last element alone */
+        {"f1:129 f1:129", 64, 64, 3, 64},   /* there is no shorter step */
         {"f4:50@64 f4:50@64", 2, 4, 50, 1}, /* not even one element */
     };
     expect_cuts(cases, BHT_COUNT(cases));
@@ -247,7 +247,9 @@ TEST(arrays_that_fit_are_one_piece) {
     static const struct {
         const char *arrays;
         uint64_t bytes;
-    } cases[] = {{"f4:100 f4:100", 0}, {"f4:100 f4:100", 400}, {"f4:5,0 f4:5,1 f4:5,0", 4},
+    } cases[] = {{"f4:100 f4:100", 0},
+                 {"f4:100 f4:100", 400},
+                 {"f4:5,0 f4:5,1 f4:5,0", 4},
                  {"f4:7,1 f4:1,50 f4:7,50", 1400}};
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         struct call call;

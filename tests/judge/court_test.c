@@ -392,42 +392,6 @@ TEST(what_kernels_are_asked_for) {
     close_court();
 }
 
-/* What several workers read: a device's memory any of them could write, so each has its own. */
-TEST(readers_of_a_device_do_not_share) {
-    enum { RUNS = 2 };
-    static const uint64_t seeds[RUNS] = {8, 9};
-    open_court(text);
-    for (int i = 0; i < 2; i++) {
-        struct bhi_material material;
-        struct bhi_lap_place places[BHI_MATERIAL_READERS + 1];
-        on_device = i;
-        court.source = (bh_stream *)(void *)&court;
-        bhi_material_open(&court, court.trials.list, &material);
-        BHT_TRUE(bhi_material_make(&material, seeds, RUNS, &outcome));
-        for (uint32_t k = 0; k <= BHI_MATERIAL_READERS; k++) { /* one of them reads again */
-            for (size_t run = 0; run < RUNS; run++) {
-                struct bhi_lap_place *const place = &places[k];
-                const struct bhi_trial *trial = &material.trials[run];
-                BHT_TRUE(
-                    bhi_material_give(&material, k % BHI_MATERIAL_READERS, run, place, &outcome));
-                BHT_EQ(place->inputs == places[0].inputs,
-                       !on_device || k % BHI_MATERIAL_READERS == 0);
-                BHT_EQ(place->inputs_begin, run * material.stride);
-                BHT_MEM_EQ(place->inputs->bytes + bhi_lap_input(place, &task, trial, 0),
-                           trial->arrays[0].before, 3);
-                BHT_TRUE(trial->timed && !trial->arrays[1].before);
-            }
-        }
-        BHT_NE(memcmp(material.trials[0].arrays[0].before, material.trials[1].arrays[0].before, 3),
-               0);
-        bhi_material_close(&material);
-        BHT_EQ(script_objects, 0);
-    }
-    court.source = NULL;
-    on_device = false;
-    close_court();
-}
-
 /* Whatever fails: nothing is known, or all is well; nobody is called wrong. */
 static void run_both(long at) {
     const bool judges = task.reference == BHI_REFERENCE_KERNEL;

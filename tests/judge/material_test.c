@@ -8,7 +8,17 @@
 #include "judge/check/maker.h"
 #include "judge/check/submit.h"
 
-enum { X, W, V, Y, ARRAYS, RUNS = 3, PAGE = BHI_LAP_ALIGNMENT, STRIDE = 2 * PAGE, MOST_BUFFERS = 12 };
+enum {
+    X,
+    W,
+    V,
+    Y,
+    ARRAYS,
+    RUNS = 3,
+    PAGE = BHI_LAP_ALIGNMENT,
+    STRIDE = 2 * PAGE,
+    MOST_BUFFERS = 12
+};
 
 static struct fake {
     uint64_t size;
