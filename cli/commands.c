@@ -28,7 +28,8 @@ static const struct bhi_section run_sections[] = {
      "image "
      "says nothing of types: they are not compared, and an array that the kernel may write "
      "needs --out or --inout.\n\n"
-     "An input FILE is .npy (formats 1.0 to 3.0, little endian, C order) or .safetensors. It "
+     "An input FILE is .npy (formats 1.0 to 3.0, little endian), .npz (not compressed) or "
+     ".safetensors. It "
      "must be a regular file; a sandboxed loader parses and reads it. The file must not change "
      "during the run. As an input FILE, - is standard input (.npy); as an output FILE, standard "
      "output. On a terminal, loading that takes longer than a second shows its progress."},
@@ -172,7 +173,7 @@ static const struct bhi_section inspect_sections[] = {
      "bulkhead run --json. No object is printed if the command line cannot be parsed."},
     {"JSON of arrays",
      "  file           the FILE of the command line\n"
-     "  format         \"npy\" or \"safetensors\"\n"
+     "  format         \"npy\", \"npz\" or \"safetensors\"\n"
      "  tensors        [{name, type, shape, bytes, offset}], in the order of the\n"
      "                 header. For .npy, name is null. A type that cannot be loaded\n"
      "                 is shown in the file's own words"},
@@ -612,7 +613,7 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "an "
              "image for CUDA, and of CUDA C++ after it was compiled, only kind and size are "
              "printed.\n\n"
-             "If the name of FILE ends in .npy or .safetensors, lists its arrays: type, shape, "
+             "If the name of FILE ends in .npy, .npz or .safetensors, lists its arrays: type, shape, "
              "bytes, the offset of the data in the file, and the name. Only --json and --verbose "
              "apply. A sandboxed worker reads the header, and none of the data.",
          SECTIONS(inspect_sections),

@@ -1,4 +1,4 @@
-/* `bulkhead inspect` of a .npy or .safetensors file: lists its arrays. */
+/* `bulkhead inspect` of a .npy, .npz or .safetensors file: lists its arrays. */
 #include <bulkhead/array.h>
 #include <bulkhead/bulkhead.h>
 #include <bulkhead/file.h>
@@ -29,7 +29,7 @@ static const struct kind {
 } kinds[] = {
     {".npy", BH_FILE_NPY, NULL},
     {".safetensors", BH_FILE_SAFETENSORS, NULL},
-    {".npz", BH_FILE_RAW, "unzip it: it is an archive of .npy files"},
+    {".npz", BH_FILE_NPZ, NULL},
     {".gguf", BH_FILE_RAW, "convert it to .safetensors"},
     {".pt", BH_FILE_RAW, "convert it to .safetensors"},
     {".pth", BH_FILE_RAW, "convert it to .safetensors"},
@@ -151,7 +151,7 @@ static void print(const struct listing *listing) {
     if (!listing->count) {
         return;
     }
-    const bool named = listing->source.format == BH_FILE_SAFETENSORS;
+    const bool named = listing->source.format != BH_FILE_NPY;
     printf("  %-*s  %-*s  %*s  %*s%s\n", width[0], "type", width[1], "shape", width[2], "bytes",
            width[3], "offset", named ? "  name" : "");
     for (size_t i = 0; i < listing->count; i++) {
@@ -179,7 +179,7 @@ static void print_json(const struct listing *listing) {
     }
     bhi_json_print(json_pack(
         "{s:o, s:s, s:o}", "file", bhi_json_text(listing->source.path), "format",
-        listing->source.format == BH_FILE_NPY ? "npy" : "safetensors", "tensors", tensors));
+        kind_of(listing->source.path)->ending + 1, "tensors", tensors));
 }
 
 /* -- the command ----------------------------------------------------------------------------- */

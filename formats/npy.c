@@ -1,8 +1,10 @@
 #include "formats/npy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/format.h"
+#include "base/owner.h"
 #include "formats/foreign.h"
 
 static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
@@ -254,6 +256,41 @@ bool bhi_npy_parse_header(const char *text, size_t length, struct bhi_array *out
     }
     out_array->fortran = fortran && !has_one_order(out_array);
     return bhi_array_measure(out_array, complaint);
+}
+
+bool bhi_npy_read(const struct bhi_readable *file, uint64_t begin, uint64_t bytes,
+                  struct bhi_array *out_array, uint64_t *out_data,
+                  struct bhi_complaint *complaint) {
+    uint8_t preamble[BHI_NPY_MAX_PREAMBLE];
+    size_t start, length;
+    const uint64_t head = bytes < sizeof preamble ? bytes : sizeof preamble;
+    if (!file->read(file->user, preamble, begin, head, complaint) ||
+        !bhi_npy_parse_preamble(preamble, (size_t)head, &start, &length, complaint)) {
+        return false;
+    }
+    if (length > bytes - start) {
+        return bhi_refuse(complaint, "truncated header at offset %llu",
+                          (unsigned long long)(begin + start));
+    }
+    BHI_AUTO_FREE char *text = malloc(length + 1);
+    if (!text) {
+        return bhi_refuse(complaint, "out of memory for a header of %zu bytes", length);
+    }
+    if (!file->read(file->user, text, begin + start, length, complaint) ||
+        !bhi_npy_parse_header(text, length, out_array, complaint)) {
+        return false;
+    }
+    const uint64_t header = start + length, there = bytes - header;
+    if (there != out_array->bytes) {
+        return bhi_refuse(
+            complaint,
+            "%s: the shape needs %llu bytes of data, but %llu follow the header of %llu bytes",
+            there < out_array->bytes ? "truncated" : "too long",
+            (unsigned long long)out_array->bytes, (unsigned long long)there,
+            (unsigned long long)header);
+    }
+    *out_data = begin + header;
+    return true;
 }
 
 size_t bhi_npy_write_header(const struct bhi_array *array, uint8_t *out, size_t capacity) {

@@ -12,6 +12,7 @@
 
 #include "formats/array.h"
 #include "formats/complaint.h"
+#include "formats/readable.h"
 
 enum {
     BHI_NPY_MIN_PREAMBLE = 10, /* magic, version, 16-bit header length */
@@ -28,6 +29,11 @@ bool bhi_npy_parse_preamble(const uint8_t *bytes, size_t size, size_t *out_start
  * overflows. */
 bool bhi_npy_parse_header(const char *text, size_t length, struct bhi_array *out_array,
                           struct bhi_complaint *complaint);
+
+/* Reads and parses the header of the .npy that is at |begin| in |file| and has |bytes|, and requires
+ * that the rest is its data: at *out_data. */
+bool bhi_npy_read(const struct bhi_readable *file, uint64_t begin, uint64_t bytes,
+                  struct bhi_array *out_array, uint64_t *out_data, struct bhi_complaint *complaint);
 
 /* Writes preamble and header (format 1.0, padded to 64 bytes) of |array| to |out|, which has room
  * for |capacity| bytes. Returns their size, or 0 if they do not fit; they always fit into

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/owner.h"
 #include "base/sort.h"
 #include "formats/foreign.h"
 
@@ -309,4 +310,24 @@ bool bhi_safetensors_list(const char *text, size_t length, uint64_t data_bytes,
                           bhi_tensor_seen seen, void *user, struct bhi_complaint *complaint) {
     const struct purpose purpose = {.seen = seen, .user = user};
     return read_header(text, length, data_bytes, &purpose, complaint);
+}
+
+bool bhi_safetensors_read(const struct bhi_readable *file, char **out_text, size_t *out_length,
+                          uint64_t *out_data, struct bhi_complaint *complaint) {
+    uint8_t preamble[BHI_SAFETENSORS_PREAMBLE] = {0};
+    const uint64_t head = file->size < sizeof preamble ? file->size : sizeof preamble;
+    if (!file->read(file->user, preamble, 0, head, complaint) ||
+        !bhi_safetensors_parse_preamble(preamble, file->size, out_length, complaint)) {
+        return false;
+    }
+    BHI_AUTO_FREE char *text = malloc(*out_length + 1);
+    if (!text) {
+        return bhi_refuse(complaint, "out of memory for a header of %zu bytes", *out_length);
+    }
+    if (!file->read(file->user, text, sizeof preamble, *out_length, complaint)) {
+        return false;
+    }
+    *out_text = BHI_STEAL(text);
+    *out_data = sizeof preamble + *out_length;
+    return true;
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "formats/array.h"
+#include "formats/readable.h"
 
 enum {
     BHI_SAFETENSORS_PREAMBLE = 8,
@@ -33,6 +34,9 @@ struct bhi_tensor {
  * text that follows. */
 bool bhi_safetensors_parse_preamble(const uint8_t *bytes, uint64_t file_bytes, size_t *out_length,
                                     struct bhi_complaint *complaint);
+/* Reads preamble and JSON text. The caller frees *out_text; the data begins at *out_data. */
+bool bhi_safetensors_read(const struct bhi_readable *file, char **out_text, size_t *out_length,
+                          uint64_t *out_data, struct bhi_complaint *complaint);
 /* Finds the tensor called |name| in the JSON |text|. |data_bytes| is the size of the file after
  * |text|. */
 bool bhi_safetensors_find(const char *text, size_t length, uint64_t data_bytes, const char *name,

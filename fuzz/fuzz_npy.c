@@ -1,6 +1,7 @@
-/* Any bytes as a .npy file: the parser refuses them with a reason, or gives an array whose header,
+/* Any bytes as a .npz, and as a .npy file: the parser refuses them with a reason, or gives an array whose header,
  * written again, parses to the same array. */
 #include "formats/npy.h"
+#include "formats/npz.h"
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -27,12 +28,48 @@ static void transpose(const struct bhi_array *array) {
     free(all);
 }
 
+struct input {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+static bool read_input(void *user, void *out, uint64_t offset, uint64_t bytes,
+                       struct bhi_complaint *complaint) {
+    const struct input *input = user;
+    (void)complaint;
+    FUZZ_CHECK(offset <= input->size && bytes <= input->size - offset);
+    memcpy(out, input->bytes + offset, bytes);
+    return true;
+}
+
+static bool take_member(void *user, const struct bhi_zip_member *member,
+                        struct bhi_complaint *complaint) {
+    const struct bhi_readable *file = user;
+    struct bhi_zip_member one = *member;
+    struct bhi_array array;
+    uint64_t data;
+    FUZZ_CHECK(one.offset <= file->size && one.bytes <= file->size - one.offset);
+    if (bhi_npz_take_name(&one) &&
+        bhi_npy_read(file, one.offset, one.bytes, &array, &data, complaint)) {
+        FUZZ_CHECK(data + array.bytes == one.offset + one.bytes);
+    }
+    return true;
+}
+
+static void read_archive(const uint8_t *data, size_t size) {
+    struct bhi_complaint complaint = {.text = ""};
+    struct bhi_readable file = {read_input, &(struct input){data, size}, size};
+    const bool good = bhi_zip_walk(&file, take_member, &file, &complaint);
+    FUZZ_CHECK(good || complaint.text[0] != 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct bhi_complaint complaint = {.text = ""};
     struct bhi_array array, again;
     uint8_t written[BHI_NPY_WRITE_CAPACITY];
     size_t start = 0, length = 0;
 
+    read_archive(data, size);
     /* A copy of exactly the size, so that a sanitizer sees a read past its end. */
     size_t head = size < BHI_NPY_MAX_PREAMBLE ? size : BHI_NPY_MAX_PREAMBLE;
     uint8_t *preamble = malloc(head ? head : 1);

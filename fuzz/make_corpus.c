@@ -320,6 +320,32 @@ static void write_npy(const char *name, uint8_t version, const char *header) {
     write_seed("npy", name, bytes, at + length);
 }
 
+/* A .npz with the array "x" of no elements, whose extra fields are those of zip64. */
+static void write_npz(void) {
+    static const char header[] = "\x93NUMPY\1\0\x40\0{'descr': '<f4', 'fortran_order': False, "
+                                 "'shape': (0,), }         \n",
+                      local[] = "PK\3\4\x2d\0\0\0\0\0\0\0!\0\0\0\0\0J\0\0\0J\0\0\0\5\0\0\0x.npy",
+                      entry[] =
+                          "PK\1\2\x2d\3\x2d\0\0\0\0\0\0\0!\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff"
+                          "\xff\5\0\x1c\0\0\0\0\0\0\0\0\0\0\0\xff\xff\xff\xffx.npy\1\0\x18\0J\0\0\0"
+                          "\0\0\0\0J\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+                      end[] = "PK\5\6\0\0\0\0\1\0\1\0O\0\0\0m\0\0\0\0\0";
+    uint8_t bytes[256];
+    size_t at = 0;
+    const struct {
+        const char *bytes;
+        size_t size;
+    } parts[] = {{local, sizeof local - 1},
+                 {header, sizeof header - 1},
+                 {entry, sizeof entry - 1},
+                 {end, sizeof end - 1}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        memcpy(bytes + at, parts[i].bytes, parts[i].size);
+        at += parts[i].size;
+    }
+    write_seed("npy", "archive", bytes, at);
+}
+
 static void npy_seeds(void) {
     make_folder("npy");
     write_npy("one", 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  \n");
@@ -334,6 +360,7 @@ static void npy_seeds(void) {
               "{'descr': [('a', '<f4'), ('b', '>i2', (3,))], 'fortran_order': False, "
               "'shape': (1,), }\n");
     write_npy("twice", 1, "{'descr': '<f4', 'descr': '>f4', 'shape': (1,), }\n");
+    write_npz();
 }
 
 static void npy_dictionary(void) {

@@ -12,7 +12,7 @@
 
 /* No binding is called like this: somebody has forgotten it, or has written FILE=B. */
 static bool looks_like_file(const char *text, size_t length) {
-    static const char *const endings[] = {".npy", ".safetensors"};
+    static const char *const endings[] = {".npy", ".npz", ".safetensors"};
     bool file = memchr(text, '/', length);
     for (size_t i = 0; i < sizeof endings / sizeof endings[0] && !file; i++) {
         const size_t ending = strlen(endings[i]);
@@ -79,19 +79,43 @@ static bool check_paths(struct bhi_run_binding *binding, bool paths,
     return !binding->out_path || bhi_outname_check(binding->out_path, "npy", complaint);
 }
 
+/* Returns the length of the path in "FILE:ARRAY" or "FILE", where FILE has arrays with names; or 0. */
+static size_t find_archive(const char *files) {
+    static const char *const endings[] = {".safetensors", ".npz"};
+    size_t first = 0;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        const char *at = files;
+        while ((at = strstr(at, endings[i]))) {
+            at += strlen(endings[i]);
+            const size_t length = (size_t)(at - files);
+            if ((!*at || *at == ':') && (!first || length < first)) {
+                first = length;
+            }
+        }
+    }
+    return first;
+}
+
+bh_file_format bhi_binding_format(const char *path, const char *tensor) {
+    static const char npz[] = ".npz";
+    const size_t length = strlen(path), ending = strlen(npz);
+    if (!tensor) {
+        return BH_FILE_NPY;
+    }
+    return length >= ending && !strcmp(path + length - ending, npz) ? BH_FILE_NPZ
+                                                                    : BH_FILE_SAFETENSORS;
+}
+
 bool bhi_binding_parse_input(struct bhi_run_binding *binding, const char *files,
                              struct bhi_complaint *complaint) {
-    static const char suffix[] = ".safetensors";
-    const size_t length = strlen(suffix);
-    const char *dot = strstr(files, ".safetensors:");
-    const size_t path = dot ? (size_t)(dot - files) + length : strlen(files);
-    if (!dot && path >= length && !strcmp(files + path - length, suffix)) {
-        return bhi_refuse(complaint, "no tensor: write %.200s:NAME", files);
+    const size_t archive = find_archive(files), path = archive ? archive : strlen(files);
+    if (archive && !files[archive]) {
+        return bhi_refuse(complaint, "no array: write %.200s:NAME", files);
     }
-    if (dot && !files[path + 1]) {
-        return bhi_refuse(complaint, "the tensor's name is empty");
+    if (archive && !files[path + 1]) {
+        return bhi_refuse(complaint, "the array's name is empty");
     }
-    binding->tensor = dot ? files + path + 1 : NULL;
+    binding->tensor = archive ? files + path + 1 : NULL;
     binding->access = BH_ACCESS_READ;
     binding->in_path = strndup(files, path);
     return check_paths(binding, binding->in_path, complaint);

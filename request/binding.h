@@ -3,6 +3,7 @@
 #define BHI_REQUEST_BINDING_H
 
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/file.h>
 #include <stdbool.h>
 
 #include "formats/npy.h"
@@ -18,7 +19,7 @@ struct bhi_run_binding {
     char name[64];        /* empty: the binding was given by number */
     bh_access access;
     char *in_path, *out_path; /* owned; NULL: none */
-    const char *tensor;       /* borrowed: the tensor of a .safetensors; NULL: a .npy */
+    const char *tensor;       /* borrowed: which array of a .safetensors or .npz; NULL: a .npy */
     /* Of --out known from the start, of others when the file is open. The dtype of a tensor that no
      * .npy can hold is BH_DTYPE_NONE. */
     struct bhi_array array;
@@ -40,12 +41,14 @@ bool bhi_binding_parse_place(struct bhi_run_binding *binding, const char *text, 
                              struct bhi_complaint *complaint);
 /* Each parses the files of one kind of binding, which are borrowed, and fills in paths, access and
  * other fields. */
-/* FILE, or FILE.safetensors:TENSOR. */
+/* FILE, FILE.safetensors:TENSOR or FILE.npz:ARRAY. */
 bool bhi_binding_parse_input(struct bhi_run_binding *binding, const char *files,
                              struct bhi_complaint *complaint);
 /* FILE:DTYPE[SHAPE] in its forms, or FILE:like:B. */
 bool bhi_binding_parse_output(struct bhi_run_binding *binding, const char *files,
                               struct bhi_complaint *complaint);
+/* What kind of file an input is. */
+bh_file_format bhi_binding_format(const char *path, const char *tensor);
 /* FILE, or FILE:OUT. */
 bool bhi_binding_parse_inout(struct bhi_run_binding *binding, const char *files,
                              struct bhi_complaint *complaint);

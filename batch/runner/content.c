@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/npy.h"
+#include "formats/npz.h"
 #include "formats/safetensors.h"
+#include "request/binding.h"
 #include "request/code.h"
 #include "request/kernel_file.h"
 #include "templates/signature.h"
@@ -50,10 +53,11 @@ bool bhi_content_kernel(const char *path, enum bhi_language given,
     return good;
 }
 
-static bool read_at(int fd, void *bytes, size_t size, off_t offset,
-                    struct bhi_complaint *complaint) {
-    for (size_t got = 0; got < size;) {
-        const ssize_t n = pread(fd, (char *)bytes + got, size - got, offset + (off_t)got);
+static bool read_open(void *user, void *out, uint64_t offset, uint64_t bytes,
+                      struct bhi_complaint *complaint) {
+    const int *fd = user;
+    for (uint64_t got = 0; got < bytes;) {
+        const ssize_t n = pread(*fd, (char *)out + got, bytes - got, (off_t)(offset + got));
         if (n < 0 && errno == EINTR) {
             continue;
         }
@@ -61,35 +65,31 @@ static bool read_at(int fd, void *bytes, size_t size, off_t offset,
             return bhi_refuse(complaint, "cannot be read: %s",
                               n ? strerror(errno) : "the file is too short");
         }
-        got += (size_t)n;
+        got += (uint64_t)n;
     }
     return true;
 }
 
-static bool check_tensor(int fd, const char *name, struct bhi_complaint *complaint) {
-    uint8_t preamble[BHI_SAFETENSORS_PREAMBLE];
-    struct bhi_tensor tensor;
+static bool check_tensor(int fd, const char *path, const char *name,
+                         struct bhi_complaint *complaint) {
     struct stat status;
-    size_t length;
     if (fstat(fd, &status) != 0) {
         return bhi_refuse(complaint, "cannot be read: %s", strerror(errno));
     }
-    const uint64_t size = (uint64_t)status.st_size;
-    if (size < sizeof preamble) {
-        return bhi_refuse(complaint, "not a .safetensors file: it has %llu bytes",
-                          (unsigned long long)size);
+    const struct bhi_readable file = {read_open, &fd, (uint64_t)status.st_size};
+    uint64_t data;
+    if (bhi_binding_format(path, name) == BH_FILE_NPZ) {
+        struct bhi_zip_member member;
+        struct bhi_array array;
+        return bhi_npz_find(&file, name, &member, complaint) &&
+               bhi_npy_read(&file, member.offset, member.bytes, &array, &data, complaint);
     }
-    if (!read_at(fd, preamble, sizeof preamble, 0, complaint) ||
-        !bhi_safetensors_parse_preamble(preamble, size, &length, complaint)) {
-        return false;
-    }
-    char *text = malloc(length + 1);
-    if (!text) {
-        return bhi_refuse_memory(complaint);
-    }
-    const bool good = read_at(fd, text, length, sizeof preamble, complaint) &&
-                      bhi_safetensors_find(text, length, size - sizeof preamble - length, name,
-                                           &tensor, complaint);
+    struct bhi_tensor tensor;
+    char *text = NULL;
+    size_t length;
+    const bool good =
+        bhi_safetensors_read(&file, &text, &length, &data, complaint) &&
+        bhi_safetensors_find(text, length, file.size - data, name, &tensor, complaint);
     free(text);
     return good;
 }
@@ -107,7 +107,7 @@ bool bhi_content_input(const char *path, const char *tensor, struct bhi_complain
     if (fd < 0) {
         return bhi_refuse(complaint, "%s", strerror(errno));
     }
-    const bool good = check_tensor(fd, tensor, complaint);
+    const bool good = check_tensor(fd, path, tensor, complaint);
     close(fd);
     return good;
 }

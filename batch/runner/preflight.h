@@ -47,7 +47,7 @@ bool bhi_content_expression(const struct bhi_eval_request *eval, struct bhi_comp
 /* Is the file in a language that can be compiled here, or an image for CUDA? |given| is the one in the
  * job's line. A file that is neither source nor image must begin as SPIR-V does. */
 bool bhi_content_kernel(const char *path, enum bhi_language given, struct bhi_complaint *complaint);
-/* Is the file a .npy (|tensor| is NULL), or a .safetensors with |tensor|? Checks headers and sizes,
+/* Is the file a .npy (|tensor| is NULL), or a .safetensors or .npz with |tensor|? Checks headers and sizes,
  * but no elements. */
 bool bhi_content_input(const char *path, const char *tensor, struct bhi_complaint *complaint);
 

@@ -113,7 +113,7 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     }
     source.path = binding->in_path;
     source.tensor = binding->tensor;
-    source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
+    source.format = bhi_binding_format(binding->in_path, binding->tensor);
     const bh_buffer_options options = {
         .struct_size = sizeof options,
         .file = &source,

@@ -68,7 +68,7 @@ static int complain(const struct bhi_run_request *request, const struct bhi_run_
     const char *hint =
         why->reason == BH_REASON_NOT_REGULAR ? " (use - for a stream)"
         : !binding->tensor && looks_like_tensor(binding)
-            ? " (to bind a tensor use --in with a file name that ends in .safetensors)"
+            ? " (to bind a tensor use --in with a file name that ends in .safetensors or .npz)"
             : "";
     bhi_format(detail.message, sizeof detail.message, "%.420s%s",
                without_prefix(message, binding->in_path, binding->tensor), hint);
@@ -106,7 +106,7 @@ static struct bhi_load_opening *start_opening(const struct bhi_run_request *requ
     opening->source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
     opening->source.path = binding->in_path;
     opening->source.tensor = binding->tensor;
-    opening->source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
+    opening->source.format = bhi_binding_format(binding->in_path, binding->tensor);
     opening->source.deadline_ns = BH_FOREVER; /* only a signal ends the wait */
     opening->options = (bh_buffer_options){
         .struct_size = sizeof opening->options,

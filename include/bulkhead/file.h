@@ -18,6 +18,8 @@ typedef enum bh_file_format {
     BH_FILE_NPY = 2,         /* all of a .npy: format 1.0 to 3.0, little endian; in C order, also if
                                 the file is in Fortran order */
     BH_FILE_SAFETENSORS = 3, /* the tensor named |tensor| of a .safetensors */
+    BH_FILE_NPZ = 4,         /* the array named |tensor| of a .npz, as numpy.savez writes it: not
+                                compressed; as BH_FILE_NPY */
 } bh_file_format;
 
 /* A file, and what to read of it: for a buffer whose content is loaded from it (B7). The buffer has
@@ -65,7 +67,8 @@ typedef struct bh_file_source {
                               call */
     bh_file_format format; /* what to read */
     uint64_t offset;       /* RAW: of the first byte */
-    const char *tensor;    /* SAFETENSORS: the tensor's name; at most 1023 bytes of UTF-8 */
+    const char *tensor;    /* SAFETENSORS, NPZ: the array's name, without .npy; at most 1023 bytes
+                              of UTF-8 */
     uint64_t header_timeout_ns; /* for opening the file and parsing its header; default 10 s */
     uint64_t deadline_ns;       /* how long the load (into device memory: each piece) may take, once
                                    a loader begins it; default 10 min */
@@ -111,8 +114,8 @@ typedef struct bh_file_tensor {
                         printable; bh_buffer_create refuses such a name */
 } bh_file_tensor;
 
-/* Lists the arrays of a .npy (one) or .safetensors (all tensors, in the header's order) without
- * loading them. |file| is as for bh_buffer_create, without a tensor; its deadline_ns is not used.
+/* Lists the arrays of a .npy (one), .npz or .safetensors (all, in the file's order) without loading
+ * them. |file| is as for bh_buffer_create, without a tensor; its deadline_ns is not used.
  * Fills in the first |capacity| elements, of about 1.6 KiB each; *out_count is how many there are.
  * A header that bh_buffer_create refuses is refused here, too.
  *

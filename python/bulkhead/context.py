@@ -8,7 +8,6 @@ import operator
 import os
 import resource
 import weakref
-import zipfile
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -32,14 +31,13 @@ if TYPE_CHECKING:
 
 _MEMORY = {"host": 0, "device": 1, "auto": 2}
 _ISOLATION = {"stream": 0, "kernel": 1, "submission": 2}
-_RAW, _NPY, _SAFETENSORS = 1, 2, 3
+_RAW, _NPY, _SAFETENSORS, _NPZ = 1, 2, 3, 4
 _PROCESSORS = 1024  # as in bh_stream_create
 # As bh_process_kind and bh_process_state; each has places for kinds to come.
 _PROCESS_STATES = ("starting", "ready", "ending", "ended")
 _PROCESS_KINDS = ("zygote", "worker", "spare", "loader", "compiler", "sentinel")
 # Files whose bytes nobody means by their array, and what reads them.
 _FOREIGN = {
-    ".npz": "asarray(numpy.load(path)[name])",
     ".pt": "asarray(torch.load(path)[name])",
     ".pth": "asarray(torch.load(path)[name])",
     ".h5": "asarray(h5py.File(path)[name][:])",
@@ -491,7 +489,7 @@ class Context(_native.Context, Scoped):
         stream: Stream | None = None,
         memory: str = "host",
     ) -> Buffer:
-        """Make a buffer of a .npy, a tensor of a .safetensors, or bytes of any other file.
+        """Make a buffer of a .npy, an array of a .npz or .safetensors, or bytes of other files.
 
         It is lazy: a sandboxed process parses the header and reads the data. What uses the buffer
         waits for that, and is poisoned if the file is bad. `buffer.event` is the load. Of other
@@ -501,11 +499,12 @@ class Context(_native.Context, Scoped):
         if suffix in _FOREIGN and dtype is None:
             _refuse_archive(path, suffix)
         options: dict[str, Any] = {"path": os.fsencode(path), "tensor": tensor, "tenant": tenant}
-        options["format"] = (
-            _SAFETENSORS if tensor is not None else _NPY if suffix == ".npy" else _RAW
-        )
-        if suffix == ".safetensors" and tensor is None:
+        if tensor is not None:
+            options["format"] = _NPZ if suffix == ".npz" else _SAFETENSORS
+        elif suffix == ".safetensors" or (suffix == ".npz" and dtype is None):
             raise InvalidArgument(f"load: tensor: {path} has several; tensors() lists them")
+        else:
+            options["format"] = _NPY if suffix == ".npy" else _RAW
         if options["format"] == _RAW:
             options |= {"offset": offset, "size": size}
         elif offset or size is not None or dtype is not None or shape is not None:
@@ -523,9 +522,10 @@ class Context(_native.Context, Scoped):
         return made
 
     def tensors(self, path: str | os.PathLike[str]) -> list[Tensor]:
-        """List the arrays of a .npy or .safetensors, without loading them."""
-        npy = Path(os.fspath(path)).suffix == ".npy"
-        options = {"path": os.fsencode(path), "format": _NPY if npy else _SAFETENSORS}
+        """List the arrays of a .npy, .npz or .safetensors, without loading them."""
+        formats = {".npy": _NPY, ".npz": _NPZ}
+        suffix = Path(os.fspath(path)).suffix
+        options = {"path": os.fsencode(path), "format": formats.get(suffix, _SAFETENSORS)}
         return [
             Tensor(name, BY_CODE[code] if code else None, shape, offset, nbytes, type_)
             for name, code, shape, offset, nbytes, type_ in _native.file_tensors(self, options)
@@ -626,13 +626,8 @@ def _memory(name: str, stream: Stream | None) -> int:
 
 
 def _refuse_archive(path: str | os.PathLike[str], suffix: str) -> None:
-    names = ""
-    with contextlib.suppress(OSError, ValueError, zipfile.BadZipFile):
-        with zipfile.ZipFile(path) as archive:
-            there = [name.removesuffix(".npy") for name in archive.namelist()]
-        names = f" ({', '.join(there[:16])})"
     raise InvalidArgument(
-        f"load: {os.fspath(path)}: a {suffix} has arrays of its own{names}: {_FOREIGN[suffix]} "
+        f"load: {os.fspath(path)}: a {suffix} has arrays of its own: {_FOREIGN[suffix]} "
         "takes one, dtype='raw' the bytes of the file"
     )
 

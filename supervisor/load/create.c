@@ -69,9 +69,9 @@ static bh_status take_source(const bh_file_source *given, uint64_t size, bh_file
         return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "size",
                         .text = "is for BH_FILE_RAW: a header says how large its array is");
     }
-    if (source->format != BH_FILE_SAFETENSORS) {
+    if (source->format != BH_FILE_SAFETENSORS && source->format != BH_FILE_NPZ) {
         return source->tensor ? BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "file.tensor",
-                                         .text = "is for BH_FILE_SAFETENSORS")
+                                         .text = "is for BH_FILE_SAFETENSORS and BH_FILE_NPZ")
                               : BH_OK;
     }
     const size_t capacity = sizeof((struct bhi_msg_file_attach *)0)->tensor;

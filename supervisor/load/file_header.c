@@ -152,7 +152,7 @@ bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *sour
         return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "file.path",
                         .text = "is NULL, and file.fd is not a descriptor");
     }
-    if (source->format < BH_FILE_RAW || source->format > BH_FILE_SAFETENSORS) {
+    if (source->format < BH_FILE_RAW || source->format > BH_FILE_NPZ) {
         return BHI_FAIL(detail, call, BH_REASON_UNKNOWN_VALUE, "file.format",
                         .value = (uint64_t)source->format, .text = "bh_file_format");
     }

@@ -260,7 +260,6 @@ safetensors bad.safetensors '{"t":{"dtype":"F32","shape":[4,3],"data_offsets":[0
 refuses "bad.safetensors: tensor 't': its dtype and shape need 48 bytes, but its data_offsets, 0 and 40, hold 40 (LOAD_FAILED)" \
     inspect bad.safetensors
 refuses "nowhere.npy: No such file or directory" inspect nowhere.npy
-refuses "FILE x.npz: a .npz file is not read; unzip it" inspect x.npz
 refuses "--entry is for kernels; x.npy is a file of arrays" inspect x.npy --entry main
 
 # -- --json of what fails --------------------------------------------------------------------------

@@ -360,11 +360,12 @@ TEST(arguments) {
         const char *tensor, *words;
     } wrong[] = {
         {"file", 0, NULL, "file.format 0 is not"},
-        {"file", 4, NULL, "file.format 4 is not"},
+        {"file", 5, NULL, "file.format 5 is not"},
         {"", BH_FILE_RAW, NULL, "file.path is empty"},
         {"file", BH_FILE_RAW, "t", "file.tensor is for BH_FILE_SAFETENSORS"},
         {"file", BH_FILE_SAFETENSORS, NULL, "file.tensor is NULL"},
         {"file", BH_FILE_SAFETENSORS, "", "file.tensor is empty"},
+        {"file", BH_FILE_NPZ, NULL, "file.tensor is NULL"},
         {"file", BH_FILE_SAFETENSORS, "a\x1b[31m", "control characters"},
         {"file", BH_FILE_SAFETENSORS, longer, "longer than 1023 bytes"},
     };

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/owner.h"
 #include "formats/npy.h"
+#include "formats/npz.h"
 #include "formats/safetensors.h"
 #include "worker/loader/reads.h"
 #include <bulkhead/file.h>
@@ -13,14 +14,21 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads |bytes|. If the file ends earlier, it has shrunk since its size was taken. */
-static bool read_header(int fd, void *out, uint64_t offset, uint64_t bytes, int *out_error,
-                        struct bhi_complaint *complaint) {
+/* A file as the formats see it. */
+struct open_file {
+    int fd;
+    int *out_error; /* errno of a failed read */
+};
+
+/* If the file ends earlier, it has shrunk since its size was taken. */
+static bool read_open(void *user, void *out, uint64_t offset, uint64_t bytes,
+                      struct bhi_complaint *complaint) {
+    const struct open_file *open = user;
     struct bhi_read_failure failure;
-    if (bhi_read_at(fd, out, offset, bytes, &failure)) {
+    if (bhi_read_at(open->fd, out, offset, bytes, &failure)) {
         return true;
     }
-    *out_error = failure.error;
+    *open->out_error = failure.error;
     return bhi_refuse(complaint, "offset %llu: %s", (unsigned long long)failure.offset,
                       failure.error != 0 ? strerror(failure.error) : "the file ends here");
 }
@@ -32,40 +40,24 @@ static void describe(struct bhi_file_answer *answer, bh_dtype dtype, uint32_t di
     memcpy(answer->shape, shape, dimensions * sizeof *shape);
 }
 
-static bool read_npy(const struct bhi_msg_file_attach *file, int fd, struct bhi_file_answer *answer,
-                     int *out_error, struct bhi_complaint *complaint) {
-    uint8_t preamble[BHI_NPY_MAX_PREAMBLE];
-    size_t start, length;
-    const uint64_t head = file->size < sizeof preamble ? file->size : sizeof preamble;
-    if (!read_header(fd, preamble, 0, head, out_error, complaint) ||
-        !bhi_npy_parse_preamble(preamble, (size_t)head, &start, &length, complaint)) {
-        return false;
-    }
-    if (length > file->size - start) {
-        return bhi_refuse(complaint, "truncated header at offset %zu", start);
-    }
-    BHI_AUTO_FREE char *text = malloc(length + 1);
-    if (!text) {
-        return bhi_refuse(complaint, "out of memory for a header of %zu bytes", length);
-    }
+/* The .npy that is at |begin| and has |bytes|: all of the file, or a member of a .npz. */
+static bool read_npy(const struct bhi_readable *source, uint64_t begin, uint64_t bytes,
+                     struct bhi_file_answer *answer, struct bhi_complaint *complaint) {
     struct bhi_array array;
-    if (!read_header(fd, text, start, length, out_error, complaint) ||
-        !bhi_npy_parse_header(text, length, &array, complaint)) {
+    if (!bhi_npy_read(source, begin, bytes, &array, &answer->offset, complaint)) {
         return false;
     }
-    answer->offset = start + length;
     answer->bytes = array.bytes;
-    const uint64_t there = file->size - answer->offset;
-    if (there != array.bytes) {
-        return bhi_refuse(
-            complaint,
-            "%s: the shape needs %llu bytes of data, but %llu follow the header of %llu bytes",
-            there < array.bytes ? "truncated" : "too long", (unsigned long long)array.bytes,
-            (unsigned long long)there, (unsigned long long)answer->offset);
-    }
     answer->fortran = array.fortran;
     describe(answer, array.dtype, array.dimensions, array.shape);
     return true;
+}
+
+static bool read_npz(const struct bhi_readable *source, const char *name,
+                     struct bhi_file_answer *answer, struct bhi_complaint *complaint) {
+    struct bhi_zip_member member;
+    return bhi_npz_find(source, name, &member, complaint) &&
+           read_npy(source, member.offset, member.bytes, answer, complaint);
 }
 
 /* Removes the tensor's name from the complaint: the host puts it in front of the text itself. */
@@ -78,42 +70,17 @@ static void name_once(struct bhi_complaint *complaint, const char *tensor) {
     }
 }
 
-/* The caller frees *out_text. *out_data is where the text ends and the data begins. */
-static bool read_text(const struct bhi_msg_file_attach *file, int fd, char **out_text,
-                      size_t *out_length, uint64_t *out_data, int *out_error,
-                      struct bhi_complaint *complaint) {
-    uint8_t preamble[BHI_SAFETENSORS_PREAMBLE] = {0};
-    size_t length;
-    const uint64_t head = file->size < sizeof preamble ? file->size : sizeof preamble;
-    if (!read_header(fd, preamble, 0, head, out_error, complaint) ||
-        !bhi_safetensors_parse_preamble(preamble, file->size, &length, complaint)) {
-        return false;
-    }
-    BHI_AUTO_FREE char *text = malloc(length + 1);
-    if (!text) {
-        return bhi_refuse(complaint, "out of memory for a header of %zu bytes", length);
-    }
-    if (!read_header(fd, text, sizeof preamble, length, out_error, complaint)) {
-        return false;
-    }
-    *out_text = BHI_STEAL(text);
-    *out_length = length;
-    *out_data = sizeof preamble + length;
-    return true;
-}
-
-static bool read_safetensors(const struct bhi_msg_file_attach *file, int fd,
-                             struct bhi_file_answer *answer, int *out_error,
-                             struct bhi_complaint *complaint) {
+static bool read_safetensors(const struct bhi_readable *source, const char *name,
+                             struct bhi_file_answer *answer, struct bhi_complaint *complaint) {
     BHI_AUTO_FREE char *text = NULL;
     size_t length;
     uint64_t data;
-    if (!read_text(file, fd, &text, &length, &data, out_error, complaint)) {
+    if (!bhi_safetensors_read(source, &text, &length, &data, complaint)) {
         return false;
     }
     struct bhi_tensor tensor;
-    if (!bhi_safetensors_find(text, length, file->size - data, file->tensor, &tensor, complaint)) {
-        name_once(complaint, file->tensor);
+    if (!bhi_safetensors_find(text, length, source->size - data, name, &tensor, complaint)) {
+        name_once(complaint, name);
         return false;
     }
     answer->offset = data + tensor.begin;
@@ -125,12 +92,16 @@ static bool read_safetensors(const struct bhi_msg_file_attach *file, int fd,
 bool bhi_loader_header(const struct bhi_msg_file_attach *file, int fd,
                        struct bhi_file_answer *answer, int *out_error,
                        struct bhi_complaint *complaint) {
+    struct open_file open = {fd, out_error};
+    const struct bhi_readable source = {read_open, &open, file->size};
     *out_error = 0;
     switch (file->format) {
     case BH_FILE_NPY:
-        return read_npy(file, fd, answer, out_error, complaint);
+        return read_npy(&source, 0, file->size, answer, complaint);
+    case BH_FILE_NPZ:
+        return read_npz(&source, file->tensor, answer, complaint);
     case BH_FILE_SAFETENSORS:
-        return read_safetensors(file, fd, answer, out_error, complaint);
+        return read_safetensors(&source, file->tensor, answer, complaint);
     }
     return bhi_refuse(complaint, "a raw range has no header");
 }
@@ -138,6 +109,8 @@ bool bhi_loader_header(const struct bhi_msg_file_attach *file, int fd,
 /* -- all of them ------------------------------------------------------------------------------ */
 
 struct listing {
+    const struct bhi_readable *source;
+    const int *read_error; /* errno of a failed read */
     int out;
     uint64_t data; /* what the offsets count from */
     uint64_t room, count;
@@ -168,21 +141,20 @@ static void take_tensor(void *user, const char *name, const char *type,
     write_row(listing, &row);
 }
 
-static bool list_safetensors(const struct bhi_msg_file_attach *file, int fd,
-                             struct listing *listing, int *out_error,
+static bool list_safetensors(const struct bhi_readable *source, struct listing *listing,
                              struct bhi_complaint *complaint) {
     BHI_AUTO_FREE char *text = NULL;
     size_t length = 0;
-    return read_text(file, fd, &text, &length, &listing->data, out_error, complaint) &&
-           bhi_safetensors_list(text, length, file->size - listing->data, take_tensor, listing,
+    return bhi_safetensors_read(source, &text, &length, &listing->data, complaint) &&
+           bhi_safetensors_list(text, length, source->size - listing->data, take_tensor, listing,
                                 complaint);
 }
 
-/* Lists the one array, which has no name. */
-static bool list_npy(const struct bhi_msg_file_attach *file, int fd, struct listing *listing,
-                     int *out_error, struct bhi_complaint *complaint) {
+/* |name| is empty for all of the file. */
+static bool list_npy(struct listing *listing, const char *name, uint64_t begin, uint64_t bytes,
+                     struct bhi_complaint *complaint) {
     struct bhi_file_answer answer = {0};
-    if (!read_npy(file, fd, &answer, out_error, complaint)) {
+    if (!read_npy(listing->source, begin, bytes, &answer, complaint)) {
         return false;
     }
     struct bhi_file_row row = {.dtype = answer.dtype,
@@ -193,19 +165,40 @@ static bool list_npy(const struct bhi_msg_file_attach *file, int fd, struct list
     if (bhi_dtype_is_known((bh_dtype)answer.dtype)) {
         bhi_format(row.type, sizeof row.type, "%s", bhi_dtype_npy_code((bh_dtype)answer.dtype));
     }
+    bhi_format(row.name, sizeof row.name, "%s", name);
     write_row(listing, &row);
     return true;
 }
 
+/* An array that cannot be loaded has the place of its member, and no dtype. */
+static bool list_member(void *user, const struct bhi_zip_member *member,
+                        struct bhi_complaint *complaint) {
+    struct listing *listing = user;
+    struct bhi_zip_member one = *member;
+    if (!bhi_npz_take_name(&one)) {
+        return true;
+    }
+    if (!one.packed && list_npy(listing, one.name, one.offset, one.bytes, complaint)) {
+        return true;
+    }
+    struct bhi_file_row row = {.dtype = BH_DTYPE_NONE, .offset = one.offset, .bytes = one.bytes};
+    bhi_format(row.type, sizeof row.type, one.packed ? "compressed" : "other");
+    bhi_format(row.name, sizeof row.name, "%s", one.name);
+    write_row(listing, &row);
+    return *listing->read_error == 0;
+}
+
 bool bhi_loader_list(const struct bhi_msg_file_attach *file, int fd, int out, uint64_t room,
                      uint64_t *out_count, int *out_error, struct bhi_complaint *complaint) {
-    struct listing listing = {.out = out, .room = room};
+    struct open_file open = {fd, out_error};
+    const struct bhi_readable source = {read_open, &open, file->size};
+    struct listing listing = {.source = &source, .read_error = out_error, .out = out, .room = room};
     *out_error = 0;
-    const bool good = file->format == BH_FILE_NPY
-                          ? list_npy(file, fd, &listing, out_error, complaint)
-                      : file->format == BH_FILE_SAFETENSORS
-                          ? list_safetensors(file, fd, &listing, out_error, complaint)
-                          : bhi_refuse(complaint, "a raw range has no header");
+    const bool good =
+        file->format == BH_FILE_NPY   ? list_npy(&listing, "", 0, file->size, complaint)
+        : file->format == BH_FILE_NPZ ? bhi_zip_walk(&source, list_member, &listing, complaint)
+        : file->format == BH_FILE_SAFETENSORS ? list_safetensors(&source, &listing, complaint)
+                                              : bhi_refuse(complaint, "a raw range has no header");
     if (good && listing.error != 0) {
         *out_error = listing.error;
         return bhi_refuse(complaint, "the list could not be written: %s", strerror(listing.error));
