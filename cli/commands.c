@@ -613,7 +613,8 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "an "
              "image for CUDA, and of CUDA C++ after it was compiled, only kind and size are "
              "printed.\n\n"
-             "If the name of FILE ends in .npy, .npz or .safetensors, lists its arrays: type, shape, "
+             "If the name of FILE ends in .npy, .npz or .safetensors, lists its arrays: type, "
+             "shape, "
              "bytes, the offset of the data in the file, and the name. Only --json and --verbose "
              "apply. A sandboxed worker reads the header, and none of the data.",
          SECTIONS(inspect_sections),

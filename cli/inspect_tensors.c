@@ -177,9 +177,9 @@ static void print_json(const struct listing *listing) {
                                bhi_json_text(type_of(tensor)), "shape", shape, "bytes",
                                (json_int_t)tensor->bytes, "offset", (json_int_t)tensor->offset));
     }
-    bhi_json_print(json_pack(
-        "{s:o, s:s, s:o}", "file", bhi_json_text(listing->source.path), "format",
-        kind_of(listing->source.path)->ending + 1, "tensors", tensors));
+    bhi_json_print(json_pack("{s:o, s:s, s:o}", "file", bhi_json_text(listing->source.path),
+                             "format", kind_of(listing->source.path)->ending + 1, "tensors",
+                             tensors));
 }
 
 /* -- the command ----------------------------------------------------------------------------- */

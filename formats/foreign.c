@@ -13,8 +13,9 @@ static const struct {
                          ": git lfs pull fetches the file itself"},
     [BHI_FOREIGN_MARKUP] = {NULL, "a web page (HTML or XML)",
                             ": the download failed, and this is what the server said"},
-    [BHI_FOREIGN_ZIP] = {"PK\3\4", "a ZIP archive, as .npz and PyTorch's files are",
-                         ": end a .npz's name in .npz; safetensors.torch.save_file writes PyTorch's tensors"},
+    [BHI_FOREIGN_ZIP] =
+        {"PK\3\4", "a ZIP archive, as .npz and PyTorch's files are",
+         ": end a .npz's name in .npz; safetensors.torch.save_file writes PyTorch's tensors"},
     [BHI_FOREIGN_GZIP] = {"\x1f\x8b", "compressed with gzip", ": gunzip it"},
     [BHI_FOREIGN_HDF5] = {"\x89HDF", "an HDF5 file", ": save its arrays with numpy.save"},
     [BHI_FOREIGN_GGUF] = {"GGUF", "a GGUF file",
