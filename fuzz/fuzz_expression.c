@@ -2,6 +2,7 @@
  * of which the length is bounded. The first byte chooses types. */
 #include "fuzz.h"
 #include "templates/signature.h"
+#include "templates/split.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,41 @@ static void take_parameters(struct bhi_form *form, struct bhi_variant *variant, 
                 (uint8_t)(input ? bhi_dtypes[(seed + 7 * i) % of] : BH_DTYPE_NONE);
             form->count++;
         }
+    }
+}
+
+/* With reductions it is refused with a reason, or each kernel of its plan is an expression with at most one. */
+static void plan(struct bhi_expression *expression) {
+    const char *outputs[BHI_EXPRESSION_NAMES];
+    char names[BHI_EXPRESSION_NAMES][BHI_NAME_BYTES];
+    struct bhi_complaint complaint = {.text = ""};
+    struct bhi_split made;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < expression->name_count; i++) {
+        if (expression->names[i].assigned) {
+            outputs[count] = strcpy(names[count], expression->names[i].text);
+            count++;
+        }
+    }
+    const bool good = bhi_split_make(expression, outputs, count, &made, &complaint);
+    FUZZ_CHECK(good || complaint.text[0] != 0);
+    for (uint32_t i = 0; good && i < made.count; i++) {
+        const struct bhi_kernel_form form = {.arguments = ", m, f", .keepdims = true, .parts = -7};
+        struct bhi_expression kernel;
+        struct bhi_pen pen = {0};
+        bhi_kernel_stage_write(&made, &made.stages[i], &form, &pen);
+        FUZZ_CHECK(pen.text);
+        const bool parsed = bhi_expression_parse(pen.text, pen.length, &kernel, &complaint);
+        /* Not every function takes so many arguments. */
+        FUZZ_CHECK(parsed || strstr(complaint.text, "argument"));
+        FUZZ_CHECK(!parsed || kernel.reduction_count == !!made.stages[i].reduction);
+        if (parsed) {
+            bhi_expression_fini(&kernel);
+        }
+        bhi_pen_fini(&pen);
+    }
+    if (good) {
+        bhi_split_fini(&made);
     }
 }
 
@@ -64,6 +100,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                     form.parameters[i].role == BHI_ROLE_IN));
     }
     bhi_pen_fini(&pen);
+    if (form.expression.reduction_count) {
+        plan(&form.expression);
+    }
     bhi_form_fini(&form);
     return 0;
 }

@@ -388,6 +388,8 @@ static void expression_seeds(void) {
         "q = i8(clamp(round(x / 0.1), -128, 127)); z = mix(x, y, 0.5) + smoothstep(0, 1, x)",
         "z = pow(x, 3) + abs(-x) + sign(x) + min(x, max(y, 2)) + f16(x) * f64(y) + u64(x)",
         "x = x + 1; z = pi * x + inf - nan + (true ? 0x10 : 1e-3)",
+        "e = exp(x - max(x, axis=-1, keepdims=1)); z = e / sum(e, axis=(0, -1)) + argmin(\nx)",
+        "z = sum(x, parts=-7); w = where(any(x), mean(x, axis=()), prod(x, axis=None))",
         "z = 18446744073709551615 > x == (y <= -9223372036854775807 - 1)",
     };
     make_folder("expression");

@@ -1,5 +1,5 @@
-/* The push constants of a variant, in this order: the number of elements, the sizes of the axes, the
- * numbers of the launch, the numbers that are written in the expression. */
+/* The push constants of a variant, in this order: the number of elements, the sizes of the axes, how a
+ * reduction walks, the numbers of the launch, the numbers that are written in the expression. */
 #ifndef BHI_TEMPLATES_CONSTANTS_H
 #define BHI_TEMPLATES_CONSTANTS_H
 

@@ -2,6 +2,7 @@
 
 #include "templates/functions.h"
 #include "templates/operators.h"
+#include "templates/reduce.h"
 #include "templates/values.h"
 
 #include <locale.h>
@@ -428,6 +429,9 @@ static bool emit_own(struct bhi_emitter *emitter, const char *name,
     if (!strcmp(name, "min") || !strcmp(name, "max")) {
         return emit_least(emitter, name[1] == 'i', &arguments[0], &arguments[1], out_value);
     }
+    if (!strcmp(name, "where")) {
+        return bhi_emit_choose(emitter, &arguments[0], &arguments[1], &arguments[2], out_value);
+    }
     if (!strcmp(name, "clamp")) {
         return emit_clamp(emitter, arguments, out_value);
     }
@@ -450,6 +454,7 @@ static bool emit_call(struct bhi_emitter *emitter, int function, const struct bh
         return bhi_dtype_find(known->name, strlen(known->name), &dtype) &&
                bhi_emit_convert(emitter, arguments, dtype, out_value);
     case BHI_FUNCTION_OWN:
+    case BHI_FUNCTION_REDUCE: /* cannot be: the parser makes reductions of these */
         break;
     }
     return emit_own(emitter, known->name, arguments, out_value);
@@ -481,8 +486,13 @@ static bool emit_node(struct bhi_emitter *emitter, const struct bhi_node *node,
     case BHI_NODE_CONDITIONAL:
         return bhi_emit_choose(emitter, a, b, &values[node->child[2]], out);
     case BHI_NODE_CALL:
+    case BHI_NODE_REDUCTION:
         for (uint32_t i = 0; i < 3; i++) {
             arguments[i] = values[node->child[i]];
+        }
+        if (node->kind == BHI_NODE_REDUCTION) {
+            return bhi_emit_reduction(emitter, &emitter->expression->reductions[node->op],
+                                      arguments, out);
         }
         return emit_call(emitter, node->op, arguments, out);
     }

@@ -77,8 +77,140 @@ static bool enter(struct parser *p) {
     return true;
 }
 
+/* -- reductions ------------------------------------------------------------------------------- */
+
+static bool is_word(const struct bhi_token *token, const char *word) {
+    return token->kind == BHI_TOKEN_NAME && token->length == strlen(word) &&
+           !memcmp(token->text, word, token->length);
+}
+
+/* Whether a NAME and '=' follow, as in "axis=1". */
+static bool at_option(const struct parser *p) {
+    struct bhi_lexer ahead = p->lexer;
+    struct bhi_complaint ignored;
+    struct bhi_token next;
+    return p->token.kind == BHI_TOKEN_NAME && bhi_lexer_next(&ahead, &next, &ignored) &&
+           next.kind == '=';
+}
+
+static bool parse_whole(struct parser *p, const char *what, int32_t *out) {
+    const bool minus = p->token.kind == '-';
+    if (minus && !advance(p)) {
+        return false;
+    }
+    if (p->token.kind != BHI_TOKEN_INTEGER) {
+        return unexpected(p, what);
+    }
+    if (p->token.integer > INT32_MAX) {
+        return REFUSE(p, p->token.text, "the number is too large");
+    }
+    *out = minus ? -(int32_t)p->token.integer : (int32_t)p->token.integer;
+    return advance(p);
+}
+
+/* 1, (0, 2), () or None */
+static bool parse_axes(struct parser *p, struct bhi_reduction *r) {
+    if (is_word(&p->token, "None")) {
+        return advance(p);
+    }
+    r->all = false;
+    if (p->token.kind != '(') {
+        r->axis_count = 1;
+        return parse_whole(p, "an axis, such as 1, -1 or (0, 2),", &r->axes[0]);
+    }
+    if (!advance(p)) {
+        return false;
+    }
+    while (p->token.kind != ')') {
+        if (r->axis_count == BH_MAX_RANK) {
+            return REFUSE(p, p->token.text, "more than %d axes", BH_MAX_RANK);
+        }
+        if (!parse_whole(p, "an axis", &r->axes[r->axis_count++]) ||
+            (p->token.kind != ')' && !expect(p, ',', "',' or ')'"))) {
+            return false;
+        }
+    }
+    return advance(p);
+}
+
+static bool parse_truth(struct parser *p, bool *out) {
+    const bool yes = is_word(&p->token, "true") || is_word(&p->token, "True") ||
+                     (p->token.kind == BHI_TOKEN_INTEGER && p->token.integer == 1);
+    const bool no = is_word(&p->token, "false") || is_word(&p->token, "False") ||
+                    (p->token.kind == BHI_TOKEN_INTEGER && p->token.integer == 0);
+    *out = yes;
+    return yes || no ? advance(p) : unexpected(p, "true or false");
+}
+
+static bool parse_parts(struct parser *p, struct bhi_reduction *r) {
+    int32_t parts = 0;
+    const char *at = p->token.text;
+    if (!parse_whole(p, "a number", &parts)) {
+        return false;
+    }
+    r->in_front = parts < 0;
+    r->parts = (uint32_t)(parts < 0 ? -parts : parts);
+    return parts != 0 || REFUSE(p, at, "there are no 0 parts");
+}
+
+/* axis=..., keepdims=..., each once */
+static bool parse_option(struct parser *p, struct bhi_reduction *r, uint32_t *seen) {
+    static const char *const options[] = {"axis", "keepdims", "parts"};
+    const struct bhi_token name = p->token;
+    uint32_t which = 0;
+    while (which < 3 && !is_word(&name, options[which])) {
+        which++;
+    }
+    if (which == 3) {
+        return REFUSE(p, name.text, "'%.*s=' where axis=... or keepdims=... was expected",
+                      name.length > 40 ? 40 : (int)name.length, name.text);
+    }
+    if (*seen >> which & 1) {
+        return REFUSE(p, name.text, "%s is given twice", options[which]);
+    }
+    *seen |= 1u << which;
+    if (!advance(p) || !advance(p)) { /* the name and '=' */
+        return false;
+    }
+    return which == 0   ? parse_axes(p, r)
+           : which == 1 ? parse_truth(p, &r->keepdims)
+                        : parse_parts(p, r);
+}
+
+/* Behind the arguments: at ')'. */
+static bool add_reduction(struct parser *p, struct bhi_reduction *r, struct bhi_node *node,
+                          uint32_t *out) {
+    struct bhi_expression *e = p->out;
+    if (e->reduction_count == BHI_EXPRESSION_REDUCTIONS) {
+        return REFUSE(p, node->at, "more than %d reductions", BHI_EXPRESSION_REDUCTIONS);
+    }
+    node->kind = BHI_NODE_REDUCTION;
+    node->op = (int)e->reduction_count;
+    r->node = e->node_count;
+    r->end = p->token.text + 1;
+    if (!add(p, node, out)) {
+        return false;
+    }
+    e->reductions[e->reduction_count++] = *r;
+    return true;
+}
+
+/* -- calls -------------------------------------------------------------------------------------- */
+
+static bool check_count(struct parser *p, const struct bhi_token *name,
+                        const struct bhi_function *known, uint32_t count, bool reduces) {
+    const uint32_t most = reduces && known->kind != BHI_FUNCTION_REDUCE ? 1 : known->most;
+    const uint32_t least = reduces ? 1 : known->least, wanted = count < least ? least : most;
+    if (count >= least && count <= most) {
+        return true;
+    }
+    return REFUSE(p, name->text, "%s takes %u argument%s, not %u%s", known->name, wanted,
+                  wanted == 1 ? "" : "s", count,
+                  reduces && count == 2 ? "; an axis is written axis=0" : "");
+}
+
 static bool parse_call(struct parser *p, const struct bhi_token *name, uint32_t *out) {
-    uint32_t arguments[3] = {0}, count = 0;
+    uint32_t arguments[3] = {0}, count = 0, seen = 0;
     const int function = bhi_function_find(name->text, name->length);
     if (function < 0) {
         const char *hint = bhi_function_hint(name->text, name->length);
@@ -89,28 +221,42 @@ static bool parse_call(struct parser *p, const struct bhi_token *name, uint32_t 
     if (!advance(p)) {
         return false;
     }
+    const enum bhi_reducer reducer = bhi_function_reducer(function);
+    struct bhi_reduction reduction = {
+        .function = function, .first = p->out->node_count, .operand = p->token.text, .all = true};
     while (p->token.kind != ')') {
         uint32_t argument = 0;
-        if ((count && !expect(p, ',', "',' or ')'")) || !parse_conditional(p, &argument)) {
+        if ((count || seen) && !expect(p, ',', "',' or ')'")) {
+            return false;
+        }
+        if (reducer && (seen || (count && at_option(p)))) {
+            if (!parse_option(p, &reduction, &seen)) {
+                return false;
+            }
+            continue;
+        }
+        if (!parse_conditional(p, &argument)) {
             return false;
         }
         if (count < 3) {
             arguments[count] = argument;
         }
+        if (!count) {
+            reduction.behind = p->token.text;
+        }
         count++;
     }
     const struct bhi_function *known = &bhi_functions[function];
-    if (count < known->least || count > known->most) {
-        return REFUSE(p, name->text, "%s takes %u argument%s, not %u", known->name,
-                      count < known->least ? known->least : known->most,
-                      (count < known->least ? known->least : known->most) == 1 ? "" : "s", count);
+    const bool reduces = reducer && (known->kind == BHI_FUNCTION_REDUCE || seen || count == 1);
+    if (!check_count(p, name, known, count, reduces)) {
+        return false;
     }
-    const struct bhi_node node = {.kind = BHI_NODE_CALL,
-                                  .at = name->text,
-                                  .op = function,
-                                  .count = count,
-                                  .child = {arguments[0], arguments[1], arguments[2]}};
-    return add(p, &node, out) && advance(p);
+    struct bhi_node node = {.kind = BHI_NODE_CALL,
+                            .at = name->text,
+                            .op = function,
+                            .count = count,
+                            .child = {arguments[0], arguments[1], arguments[2]}};
+    return (reduces ? add_reduction(p, &reduction, &node, out) : add(p, &node, out)) && advance(p);
 }
 
 static bool parse_name(struct parser *p, uint32_t *out) {
@@ -271,6 +417,7 @@ static bool parse_statement(struct parser *p) {
     if (e->statement_count == BHI_EXPRESSION_NAMES) {
         return REFUSE(p, p->token.text, "more than %d statements", BHI_EXPRESSION_NAMES);
     }
+    statement->begin = p->token.text;
     if (!find_name(p, &p->token, &statement->name) || !advance(p)) {
         return false;
     }
@@ -278,6 +425,7 @@ static bool parse_statement(struct parser *p) {
         return unexpected(p, "'=' (write NAME = ...)");
     }
     statement->first = e->node_count;
+    statement->value = p->token.text + 1;
     if (!advance(p) || !parse_conditional(p, &statement->root)) {
         return false;
     }
@@ -287,8 +435,26 @@ static bool parse_statement(struct parser *p) {
     if (p->token.kind != BHI_TOKEN_END && p->token.kind != BHI_TOKEN_BREAK) {
         return unexpected(p, "an operator or the end");
     }
+    statement->end = p->token.text;
     e->names[statement->name].assigned = true;
     e->statement_count++;
+    return true;
+}
+
+/* What "sum = x; z = sum(x)" means depends on the language. */
+static bool check_names(struct parser *p) {
+    const struct bhi_expression *e = p->out;
+    for (uint32_t i = 0; i < e->reduction_count; i++) {
+        const char *function = bhi_functions[e->reductions[i].function].name;
+        for (uint32_t k = 0; k < e->name_count; k++) {
+            if (!strcmp(e->names[k].text, function)) {
+                return REFUSE(p, e->names[k].at,
+                              "'%s' is a function here, so nothing else can have "
+                              "that name",
+                              function);
+            }
+        }
+    }
     return true;
 }
 
@@ -300,6 +466,9 @@ static bool parse(struct parser *p) {
         if (p->token.kind == BHI_TOKEN_BREAK ? !advance(p) : !parse_statement(p)) {
             return false;
         }
+    }
+    if (!check_names(p)) {
+        return false;
     }
     return p->out->statement_count ? true
                                    : bhi_refuse(p->complaint, "it is empty: write z = 2*x + y");
@@ -320,7 +489,8 @@ bool bhi_expression_parse(const char *text, size_t length, struct bhi_expression
     e->nodes = calloc(BHI_EXPRESSION_NODES, sizeof *e->nodes);
     e->names = calloc(BHI_EXPRESSION_NAMES, sizeof *e->names);
     e->statements = calloc(BHI_EXPRESSION_NAMES + 1, sizeof *e->statements);
-    bool good = c && e->source && e->nodes && e->names && e->statements;
+    e->reductions = calloc(BHI_EXPRESSION_REDUCTIONS, sizeof *e->reductions);
+    bool good = c && e->source && e->nodes && e->names && e->statements && e->reductions;
     if (good) {
         memcpy(e->source, text, length);
         e->source[length] = 0;
@@ -346,5 +516,6 @@ void bhi_expression_fini(struct bhi_expression *expression) {
     free(expression->nodes);
     free(expression->names);
     free(expression->statements);
+    free(expression->reductions);
     *expression = (struct bhi_expression){0};
 }

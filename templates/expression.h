@@ -1,4 +1,4 @@
-/* Parses an elementwise expression: statements such as "z = 2*x + y".
+/* Parses an expression: statements such as "z = 2*x + y", with reductions such as "sum(x, axis=0)".
  *
  * Operators, from the lowest precedence: ?:  ||  &&  comparisons  |  ^  &  << >>  + -  * / // %
  * unary - + ! ~. Comparisons cannot be chained. A comparison next to an unparenthesised & | or ^ is
@@ -17,12 +17,15 @@
 
 #include "formats/complaint.h"
 
+#include <bulkhead/array.h>
+
 enum {
     BHI_EXPRESSION_BYTES = 16384,
     BHI_EXPRESSION_NODES = 4096,
     BHI_EXPRESSION_NAMES = 256,
     BHI_EXPRESSION_DEPTH = 64, /* of nested parentheses, calls, ?: and unary operators */
-    BHI_NAME_BYTES = 64,       /* of a name with its NUL */
+    BHI_EXPRESSION_REDUCTIONS = 64,
+    BHI_NAME_BYTES = 64, /* of a name with its NUL */
 };
 
 enum bhi_node_kind {
@@ -33,11 +36,13 @@ enum bhi_node_kind {
     BHI_NODE_BINARY,
     BHI_NODE_CONDITIONAL,
     BHI_NODE_CALL,
+    BHI_NODE_REDUCTION,
 };
 
 struct bhi_node {
     enum bhi_node_kind kind;
-    int op;         /* a token's kind; for a call, its index in bhi_functions */
+    int op;         /* a token's kind; for a call, its index in bhi_functions; of a reduction, its
+                       index in |reductions| */
     const char *at; /* in the source */
     bool enclosed;  /* in parentheses */
     uint32_t count;
@@ -57,6 +62,26 @@ struct bhi_name {
 struct bhi_statement {
     uint32_t name;        /* the assigned name */
     uint32_t first, root; /* its nodes are first to root */
+    const char *begin;    /* in the source: its name */
+    const char *value;    /* what follows '=' */
+    const char *end;      /* behind it */
+};
+
+/* A call such as "sum(x, axis=(0, 2), keepdims=true)". */
+struct bhi_reduction {
+    int function;         /* in bhi_functions */
+    uint32_t first, node; /* its operand's nodes are first to node - 1; its own is node */
+    const char *operand;  /* in the source: what follows '(' */
+    const char *behind;   /* the ',' or ')' behind the operand */
+    const char *end;      /* behind its ')' */
+    bool all;             /* over all axes; otherwise over these */
+    uint32_t axis_count;
+    int32_t axes[BH_MAX_RANK];
+    bool keepdims;
+    /* Each result is left as |parts| results of a part each, which are one more axis: behind the others
+     * or, if |in_front|, before them. 0: it is not. Plans (templates/split.h) write that. */
+    uint32_t parts;
+    bool in_front;
 };
 
 struct bhi_expression {
@@ -67,6 +92,8 @@ struct bhi_expression {
     uint32_t name_count;
     struct bhi_statement *statements;
     uint32_t statement_count;
+    struct bhi_reduction *reductions; /* in the order of their nodes */
+    uint32_t reduction_count;
 };
 
 /* Parses |length| bytes of |text|, which needs no NUL. On failure the caller owns nothing, and the

@@ -20,6 +20,10 @@ const struct bhi_function bhi_functions[] = {
     {"abs", BHI_FUNCTION_OWN, 1, 1, NULL, true, NULL},
     {"acos", BHI_FUNCTION_MATH, 1, 1, "acos", false, acos},
     {"acosh", BHI_FUNCTION_MATH, 1, 1, "acosh", false, acosh},
+    {"all", BHI_FUNCTION_REDUCE, 1, 1, NULL, true, NULL},
+    {"any", BHI_FUNCTION_REDUCE, 1, 1, NULL, true, NULL},
+    {"argmax", BHI_FUNCTION_REDUCE, 1, 3, NULL, true, NULL},
+    {"argmin", BHI_FUNCTION_REDUCE, 1, 3, NULL, true, NULL},
     {"asin", BHI_FUNCTION_MATH, 1, 1, "asin", false, asin},
     {"asinh", BHI_FUNCTION_MATH, 1, 1, "asinh", false, asinh},
     {"atan", BHI_FUNCTION_MATH, 1, 2, "atan", false, atan},
@@ -47,10 +51,12 @@ const struct bhi_function bhi_functions[] = {
     {"log", BHI_FUNCTION_MATH, 1, 1, "log", false, log},
     {"log2", BHI_FUNCTION_MATH, 1, 1, "log2", false, log2},
     {"max", BHI_FUNCTION_OWN, 2, 2, NULL, true, NULL},
+    {"mean", BHI_FUNCTION_REDUCE, 1, 1, NULL, true, NULL},
     {"min", BHI_FUNCTION_OWN, 2, 2, NULL, true, NULL},
     {"mix", BHI_FUNCTION_OWN, 3, 3, NULL, true, NULL},
     {"mod", BHI_FUNCTION_OWN, 2, 2, NULL, true, NULL},
     {"pow", BHI_FUNCTION_OWN, 2, 2, "pow", false, NULL},
+    {"prod", BHI_FUNCTION_REDUCE, 1, 1, NULL, true, NULL},
     {"radians", BHI_FUNCTION_MATH, 1, 1, "radians", false, fold_radians},
     {"round", BHI_FUNCTION_ROUND, 1, 1, "roundEven", true, rint},
     {"sign", BHI_FUNCTION_OWN, 1, 1, NULL, true, NULL},
@@ -59,6 +65,7 @@ const struct bhi_function bhi_functions[] = {
     {"smoothstep", BHI_FUNCTION_OWN, 3, 3, NULL, true, NULL},
     {"sqrt", BHI_FUNCTION_MATH, 1, 1, "sqrt", true, sqrt},
     {"step", BHI_FUNCTION_OWN, 2, 2, NULL, true, NULL},
+    {"sum", BHI_FUNCTION_REDUCE, 1, 1, NULL, true, NULL},
     {"tan", BHI_FUNCTION_MATH, 1, 1, "tan", false, tan},
     {"tanh", BHI_FUNCTION_MATH, 1, 1, "tanh", false, tanh},
     {"trunc", BHI_FUNCTION_ROUND, 1, 1, "trunc", true, trunc},
@@ -66,6 +73,7 @@ const struct bhi_function bhi_functions[] = {
     {"u32", BHI_FUNCTION_CAST, 1, 1, NULL, true, NULL},
     {"u64", BHI_FUNCTION_CAST, 1, 1, NULL, true, NULL},
     {"u8", BHI_FUNCTION_CAST, 1, 1, NULL, true, NULL},
+    {"where", BHI_FUNCTION_OWN, 3, 3, NULL, true, NULL},
 };
 enum { FUNCTIONS = sizeof bhi_functions / sizeof bhi_functions[0] };
 
@@ -79,18 +87,46 @@ int bhi_function_find(const char *name, size_t length) {
     return -1;
 }
 
+enum bhi_reducer bhi_function_reducer(int function) {
+    static const char *const names[] = {
+        [BHI_REDUCE_SUM] = "sum", [BHI_REDUCE_PROD] = "prod",     [BHI_REDUCE_MEAN] = "mean",
+        [BHI_REDUCE_MIN] = "min", [BHI_REDUCE_MAX] = "max",       [BHI_REDUCE_ANY] = "any",
+        [BHI_REDUCE_ALL] = "all", [BHI_REDUCE_ARGMIN] = "argmin", [BHI_REDUCE_ARGMAX] = "argmax",
+    };
+    for (int i = BHI_REDUCE_SUM; i <= BHI_REDUCE_ARGMAX; i++) {
+        if (!strcmp(bhi_functions[function].name, names[i])) {
+            return (enum bhi_reducer)i;
+        }
+    }
+    return BHI_REDUCE_NOT;
+}
+
 const char *bhi_function_names(void) {
     return "abs acos acosh asin asinh atan atanh ceil clamp cos cosh degrees exp exp2 floor fract "
            "inversesqrt isinf isnan log log2 max min mix mod pow radians round sign sin sinh "
-           "smoothstep sqrt step tan tanh trunc, and for conversions the types f16 f32 f64 i8 u8 "
+           "smoothstep sqrt step tan tanh trunc where, the reductions all any argmax argmin max "
+           "mean "
+           "min prod sum, and for conversions the types f16 f32 f64 i8 u8 "
            "i16 u16 i32 u32 i64 u64 bool";
 }
 
 const char *bhi_function_hint(const char *name, size_t length) {
     static const char *const hints[][2] = {
-        {"where", "write c ? x : y"},          {"maximum", "write max(x, y)"},
-        {"minimum", "write min(x, y)"},        {"power", "write pow(x, y)"},
-        {"clip", "write clamp(x, low, high)"}, {"absolute", "write abs(x)"},
+        {"maximum", "write max(x, y)"},
+        {"minimum", "write min(x, y)"},
+        {"power", "write pow(x, y)"},
+        {"clip", "write clamp(x, low, high)"},
+        {"absolute", "write abs(x)"},
+        {"amax", "write max(x)"},
+        {"amin", "write min(x)"},
+        {"product", "write prod(x)"},
+        {"var", "write mean(pow(x - mean(x), 2)), with axis=... and keepdims=true within"},
+        {"std", "write sqrt(mean(pow(x - mean(x), 2))), with axis=... and keepdims=true within"},
+        {"cumsum", "a running sum is a kernel of its own: write it in GLSL (bulkhead run)"},
+        {"cumprod", "a running product is a kernel of its own: write it in GLSL (bulkhead run)"},
+        {"matmul", "a matrix product is a kernel of its own: write it in GLSL (bulkhead run)"},
+        {"dot",
+         "of vectors write sum(x * y); a matrix product is a kernel of its own (bulkhead run)"},
     };
     for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
         if (strlen(hints[i][0]) == length && !memcmp(hints[i][0], name, length)) {

@@ -1,4 +1,4 @@
-/* The functions of expressions: those of GLSL, and conversions to each type. */
+/* The functions of expressions: those of GLSL, conversions to each type, and reductions. */
 #ifndef BHI_TEMPLATES_FUNCTIONS_H
 #define BHI_TEMPLATES_FUNCTIONS_H
 
@@ -11,6 +11,20 @@ enum bhi_function_kind {
     BHI_FUNCTION_ROUND, /* such as floor: does not change an integer */
     BHI_FUNCTION_OWN,   /* needs code of its own */
     BHI_FUNCTION_CAST,
+    BHI_FUNCTION_REDUCE, /* such as sum; so are min and max of one argument */
+};
+
+enum bhi_reducer {
+    BHI_REDUCE_NOT,
+    BHI_REDUCE_SUM,
+    BHI_REDUCE_PROD,
+    BHI_REDUCE_MEAN,
+    BHI_REDUCE_MIN,
+    BHI_REDUCE_MAX,
+    BHI_REDUCE_ANY,
+    BHI_REDUCE_ALL,
+    BHI_REDUCE_ARGMIN,
+    BHI_REDUCE_ARGMAX,
 };
 
 struct bhi_function {
@@ -26,6 +40,15 @@ extern const struct bhi_function bhi_functions[];
 
 /* Its index in bhi_functions; -1: unknown. */
 int bhi_function_find(const char *name, size_t length);
+/* What a function reduces by. */
+enum bhi_reducer bhi_function_reducer(int function);
+static inline bool bhi_reducer_finds(enum bhi_reducer reducer) {
+    return reducer == BHI_REDUCE_ARGMIN || reducer == BHI_REDUCE_ARGMAX;
+}
+/* Without elements there is no result. */
+static inline bool bhi_reducer_needs(enum bhi_reducer reducer) {
+    return reducer == BHI_REDUCE_MIN || reducer == BHI_REDUCE_MAX || bhi_reducer_finds(reducer);
+}
 /* All names, "abs acos ...", for a complaint. */
 const char *bhi_function_names(void);
 /* What to write in place of a function that NumPy has by another name; NULL: none is known. */

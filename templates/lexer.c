@@ -122,6 +122,10 @@ bool bhi_lexer_next(struct bhi_lexer *lexer, struct bhi_token *out_token,
         }
     } else if (at[0] == '*' && at[1] == '*') {
         return bhi_refuse_at(lexer->source, at, complaint, "a power is written pow(x, y)");
+    } else if (*at == '@') {
+        return bhi_refuse_at(lexer->source, at, complaint,
+                             "a matrix product is a kernel of its own: write it in GLSL (bulkhead "
+                             "run)");
     } else {
         for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
             if (at[0] == pairs[i].text[0] && at[1] == pairs[i].text[1]) {

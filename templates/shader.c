@@ -148,9 +148,10 @@ static void write_interface(const struct writer *w, const struct bhi_constants *
     }
 }
 
+/* Whether an element of the array is not at the index of the invocation. */
 static bool is_stretched(const struct writer *w, uint32_t index) {
     return w->form->parameters[index].role == BHI_ROLE_IN &&
-           w->variant->has[index] != (1u << w->variant->axes) - 1;
+           (w->variant->reduces || w->variant->has[index] != (1u << w->variant->axes) - 1);
 }
 
 /* Writes one element of an array as a value. */
@@ -190,16 +191,19 @@ static void put_store(const struct writer *w, uint32_t index, const char *value)
     }
 }
 
-/* Declares the values that the body starts with. */
-static void write_locals(const struct writer *w) {
+enum { NUMBERS = 1, ARRAYS = 2 };
+
+/* Declares the values that the body starts with: |of| which parameters. */
+static void write_locals(const struct writer *w, int of) {
     const struct bhi_form *form = w->form;
     char text[BHI_CONSTANT_TEXT];
     uint32_t word = bhi_variant_numbers(w->variant);
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
         const bool push = parameter->role == BHI_ROLE_PUSH;
-        if (push ? false
-                 : form->grid || (form->is_expression && !bhi_role_reads(parameter->role))) {
+        if (push ? !(of & NUMBERS)
+                 : !(of & ARRAYS) || form->grid ||
+                       (form->is_expression && !bhi_role_reads(parameter->role))) {
             continue;
         }
         bhi_pen_put(w->pen, "    %s ", value_type(w, i));
@@ -221,26 +225,39 @@ static void write_locals(const struct writer *w) {
     }
 }
 
-/* Declares the coordinates of element i, and from them the index in each input that is stretched along
- * some of the axes. */
-static void write_coordinates(const struct writer *w) {
-    const uint32_t axes = w->variant->axes;
-    char rest[16] = "i";
-    for (uint32_t k = axes; k-- > 1;) {
+/* Declares the coordinates, along those |axes| that are bits there, of the element with index |from|
+ * among them. */
+static void write_coordinates(const struct writer *w, uint32_t axes, const char *from) {
+    char rest[16];
+    snprintf(rest, sizeof rest, "%s", from);
+    for (uint32_t k = BHI_MAX_AXES; k-- > 0;) {
         const uint32_t at = bhi_constants_axis(k);
+        if (!(axes >> k & 1)) {
+            continue;
+        }
+        if (!(axes & ((1u << k) - 1))) { /* the outermost of them */
+            bhi_pen_put(w->pen, "    const uint bh_c%u = %s;\n", k, rest);
+            continue;
+        }
         bhi_pen_put(w->pen,
                     "    const uint bh_q%u = bh_quotient(%s, bh_push[%u], bh_push[%u]);\n"
                     "    const uint bh_c%u = %s - bh_q%u * bh_push[%u];\n",
                     k, rest, at, at + 1, k, rest, k, at);
         snprintf(rest, sizeof rest, "bh_q%u", k);
     }
-    for (uint32_t i = 0; axes > 1 && i < w->form->count; i++) {
+}
+
+/* Declares the index in each input that is not read at the index of the invocation, from the coordinates
+ * of an element. */
+static void write_places(const struct writer *w) {
+    const uint32_t axes = w->variant->axes;
+    for (uint32_t i = 0; i < w->form->count; i++) {
         const uint32_t has = w->variant->has[i];
         if (!is_stretched(w, i) || !has) {
             continue;
         }
         uint32_t k = (uint32_t)__builtin_ctz(has);
-        bhi_pen_put(w->pen, "    uint bh_j%u = bh_%c%u;\n", i, k ? 'c' : 'q', k ? k : 1);
+        bhi_pen_put(w->pen, "    uint bh_j%u = bh_c%u;\n", i, k);
         while (++k < axes) {
             if (has >> k & 1) {
                 bhi_pen_put(w->pen, "    bh_j%u = bh_j%u * bh_push[%u] + bh_c%u;\n", i, i,
@@ -257,7 +274,72 @@ static void write_index(const struct writer *w) {
                 "    const uint n = bh_push[0];\n"
                 "    if (i >= n) return;\n",
                 (unsigned)BHI_LOCAL_SIZE);
-    write_coordinates(w);
+    if (w->variant->axes > 1 && !w->variant->reduces) {
+        write_coordinates(w, (1u << w->variant->axes) - 1, "i");
+        write_places(w);
+    }
+}
+
+/* -- reductions --------------------------------------------------------------------------------- */
+
+/* Finds the invocation's part of its result, from bh_k to bh_end in steps of bh_width. */
+static void write_walk(const struct writer *w, const struct bhi_reduction *r, uint32_t kept) {
+    const uint32_t at = bhi_variant_walk(w->variant);
+    bhi_pen_put(w->pen,
+                "    const uint bh_length = bh_push[%u], bh_parts = bh_push[%u];\n"
+                "    const uint bh_width = bh_push[%u], bh_span = bh_push[%u];\n",
+                at + BHI_WALK_LENGTH, at + BHI_WALK_PARTS, at + BHI_WALK_WIDTH, at + BHI_WALK_SPAN);
+    if (r->in_front) {
+        bhi_pen_put(w->pen, "    const uint bh_rows = n / bh_parts, bh_part = i / bh_rows;\n"
+                            "    const uint bh_row = i - bh_part * bh_rows;\n");
+    } else {
+        bhi_pen_put(w->pen, "    const uint bh_row = i / bh_parts;\n"
+                            "    const uint bh_part = i - bh_row * bh_parts;\n");
+    }
+    bhi_pen_put(
+        w->pen,
+        "    const uint bh_begin = bh_part / bh_width * bh_span;\n"
+        "    const uint bh_end = bh_begin < bh_length ? bh_begin + min(bh_span, bh_length - "
+        "bh_begin) : 0u;\n"
+        "    uint bh_k = bh_begin + bh_part %% bh_width;\n");
+    write_coordinates(w, kept, "bh_row");
+}
+
+/* The inner loop is short, so that it need not be asked to stop (docs/guard.md). */
+static void write_reduction(const struct writer *w, const struct bhi_emitter *emitter,
+                            const struct bhi_value *results) {
+    const struct bhi_accumulator *a = &emitter->accumulator;
+    const bool blocks = bhi_accumulator_blocks(a);
+    uint32_t output = 0;
+    while (!bhi_role_writes(w->form->parameters[output].role)) {
+        output++;
+    }
+    const uint32_t all = (1u << w->variant->axes) - 1, kept = w->variant->has[output] & all;
+    bhi_pen_put(w->pen, "void main() {\n");
+    write_index(w);
+    bhi_emit_zero(w->pen, emitter->helpers);
+    write_locals(w, NUMBERS);
+    write_walk(w, bhi_expression_reduction(&w->form->expression), kept);
+    bhi_accumulator_declare(a, w->pen, "bh_all");
+    bhi_pen_put(w->pen, "    while (bh_k < bh_end) {\n");
+    if (blocks) {
+        bhi_accumulator_declare(a, w->pen, "bh_block");
+    }
+    bhi_pen_put(w->pen, "    for (uint bh_s = 0u; bh_s < 16u; bh_s++) {\n"
+                        "    if (bh_k >= bh_end) break;\n");
+    write_coordinates(w, all & ~kept, "bh_k");
+    write_places(w);
+    write_locals(w, ARRAYS);
+    bhi_pen_put(w->pen, "%s", emitter->pen->text ? emitter->pen->text : "");
+    bhi_accumulator_add(a, w->pen, blocks ? "bh_block" : "bh_all", results[output].text);
+    bhi_pen_put(w->pen, "    bh_k += bh_width;\n    }\n");
+    if (blocks) {
+        bhi_accumulator_add(a, w->pen, "bh_all", "bh_block");
+    }
+    bhi_pen_put(w->pen, "    }\n");
+    bhi_accumulator_finish(a, w->pen, "bh_all", "bh_result");
+    put_store(w, output, "bh_result");
+    bhi_pen_put(w->pen, "}\n");
 }
 
 static void write_expression(const struct writer *w, const struct bhi_emitter *emitter,
@@ -265,7 +347,7 @@ static void write_expression(const struct writer *w, const struct bhi_emitter *e
     bhi_pen_put(w->pen, "void main() {\n");
     write_index(w);
     bhi_emit_zero(w->pen, emitter->helpers);
-    write_locals(w);
+    write_locals(w, NUMBERS | ARRAYS);
     bhi_pen_put(w->pen, "%s", emitter->pen->text ? emitter->pen->text : "");
     for (uint32_t i = 0; i < w->form->count; i++) {
         if (bhi_role_writes(w->form->parameters[i].role)) {
@@ -305,7 +387,7 @@ static void write_body(const struct writer *w) {
     bhi_pen_put(w->pen, ") {\n#line 1 \"%s\"\n%s\n#line 1 \"generated\"\n}\nvoid main() {\n",
                 form->name, form->body);
     write_index(w);
-    write_locals(w);
+    write_locals(w, NUMBERS | ARRAYS);
     bhi_pen_put(w->pen, "    bh_body(i, n");
     for (uint32_t i = 0; i < form->count; i++) {
         bhi_pen_put(w->pen, ", %s", form->parameters[i].name);
@@ -321,7 +403,7 @@ static void write_body(const struct writer *w) {
 
 static void write_grid(const struct writer *w) {
     bhi_pen_put(w->pen, "void main() {\n");
-    write_locals(w);
+    write_locals(w, NUMBERS);
     bhi_pen_put(w->pen, "#line 1 \"%s\"\n%s\n#line 1 \"generated\"\n}\n", w->form->name,
                 w->form->body);
 }
@@ -351,7 +433,11 @@ bool bhi_form_write(const struct bhi_form *form, const struct bhi_variant *varia
         write_head(&w, emitter.wide ? NEED_INT_64 : 0);
         write_interface(&w, &push);
         bhi_emit_helpers(pen, emitter.helpers);
-        write_expression(&w, &emitter, results);
+        if (variant->reduces) {
+            write_reduction(&w, &emitter, results);
+        } else {
+            write_expression(&w, &emitter, results);
+        }
         pen->failed |= statements.failed;
     } else {
         write_head(&w, 0);

@@ -102,6 +102,27 @@ static bool check_expression(const struct bhi_form *form, struct bhi_complaint *
     return true;
 }
 
+/* A template is one kernel. So a reduction is the last thing that it computes, and the only one. */
+static bool check_reductions(const struct bhi_form *form, struct bhi_complaint *complaint) {
+    const struct bhi_expression *e = &form->expression;
+    const struct bhi_statement *last = &e->statements[e->statement_count - 1];
+    uint32_t outputs = 0;
+    for (uint32_t i = 0; i < form->count; i++) {
+        outputs += bhi_role_writes(form->parameters[i].role);
+    }
+    for (uint32_t i = 0; i < e->reduction_count; i++) {
+        const struct bhi_reduction *r = &e->reductions[i];
+        if (r->node != last->root || outputs != 1) {
+            return bhi_refuse_at(e->source, e->nodes[r->node].at, complaint,
+                                 "a template is one kernel: of %s it can be NAME = %s(...), as its "
+                                 "last statement and only output; `bulkhead eval` and Stream.eval "
+                                 "plan several kernels",
+                                 bhi_functions[r->function].name, bhi_functions[r->function].name);
+        }
+    }
+    return true;
+}
+
 bool bhi_form_check(const struct bhi_form *form, struct bhi_complaint *complaint) {
     bool output = false;
     for (uint32_t i = 0; i < form->count; i++) {
@@ -131,7 +152,8 @@ bool bhi_form_check(const struct bhi_form *form, struct bhi_complaint *complaint
     if (!output) {
         return bhi_refuse(complaint, "there is no output");
     }
-    return !form->is_expression || check_expression(form, complaint);
+    return !form->is_expression || (check_expression(form, complaint) &&
+                                    (form->planned || check_reductions(form, complaint)));
 }
 
 void bhi_form_fini(struct bhi_form *form) {
@@ -213,7 +235,8 @@ static bool infer_expression(const struct bhi_form *form, struct bhi_variant *va
         }
         const bh_dtype given = (bh_dtype)variant->dtypes[i];
         const bh_dtype wanted = form->parameters[i].dtype;
-        const bh_dtype is = results[i].dtype, must = given != BH_DTYPE_NONE ? given : wanted;
+        const bh_dtype is = variant->reduces ? emitter.accumulator.result : results[i].dtype;
+        const bh_dtype must = given != BH_DTYPE_NONE ? given : wanted;
         if (must != BH_DTYPE_NONE && wanted != BH_DTYPE_NONE && must != wanted) {
             good =
                 bhi_refuse(complaint, "output '%s' is %s, but must be %s", form->parameters[i].name,
@@ -259,6 +282,7 @@ bool bhi_form_infer(const struct bhi_form *form, struct bhi_variant *variant,
         }
         variant->dtypes[i] = (uint8_t)given;
     }
+    variant->reduces = form->is_expression && bhi_expression_reduction(&form->expression);
     *out_constants = bhi_form_constants(form, variant);
     return !form->is_expression || infer_expression(form, variant, out_constants, complaint);
 }

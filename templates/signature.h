@@ -3,6 +3,7 @@
 #ifndef BHI_TEMPLATES_SIGNATURE_H
 #define BHI_TEMPLATES_SIGNATURE_H
 
+#include "templates/reduce.h"
 #include "templates/shape.h"
 #include "templates/values.h"
 
@@ -29,6 +30,7 @@ struct bhi_form {
     struct bhi_parameter parameters[BHI_MAX_PARAMETERS];
     uint32_t count;
     bool is_expression;
+    bool planned; /* in stages (split.h), so its reductions need not come last */
     struct bhi_expression expression; /* owned */
     char *body, *declarations;        /* owned */
     bool grid;                        /* the body runs once for each invocation, on whole arrays */
@@ -38,8 +40,10 @@ struct bhi_form {
 /* What distinguishes a variant. The entries of unused parameters are zero. */
 struct bhi_variant {
     uint8_t dtypes[BHI_MAX_PARAMETERS]; /* bh_dtype */
-    uint8_t has[BHI_MAX_PARAMETERS];    /* of an input: its axes (bhi_shape_axes) */
+    uint8_t has[BHI_MAX_PARAMETERS];    /* of an input, and of a reduction's output: its axes
+                                           (bhi_shape_axes) */
     uint8_t axes;                       /* how many there are; 0: as 1 */
+    bool reduces;                       /* the expression is a reduction */
 };
 
 const char *bhi_role_name(enum bhi_role role);
@@ -62,9 +66,14 @@ static inline bh_dtype bhi_dtype_computed(bh_dtype dtype) {
     return bhi_dtype_is_small(dtype) ? BH_DTYPE_F32 : dtype;
 }
 
-/* The word at which the numbers of the launch begin: behind the count and the sizes of the axes. */
-static inline uint32_t bhi_variant_numbers(const struct bhi_variant *variant) {
+/* The word at which a reduction's walk begins: behind the count and the sizes of the axes. */
+static inline uint32_t bhi_variant_walk(const struct bhi_variant *variant) {
     return bhi_constants_axis(variant->axes > 1 ? variant->axes : 1);
+}
+
+/* The word at which the numbers of the launch begin. */
+static inline uint32_t bhi_variant_numbers(const struct bhi_variant *variant) {
+    return bhi_variant_walk(variant) + (variant->reduces ? BHI_WALK_WORDS : 0);
 }
 
 /* Checks the form: its names, and the names that its expression uses. */

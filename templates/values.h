@@ -5,6 +5,7 @@
 #include "formats/dtype.h"
 #include "templates/constants.h"
 #include "templates/expression.h"
+#include "templates/functions.h"
 #include "templates/pen.h"
 
 /* -- the types of results, as in NumPy 2 (NEP 50) ----------------------------------------------- */
@@ -43,6 +44,15 @@ enum bhi_helper {
     BHI_HELPER_NARROW = 2048, /* f64 to f32 on the way to f16 */
 };
 
+/* What a reduction gathers, and how. */
+struct bhi_accumulator {
+    enum bhi_reducer reducer; /* NOT: there is no reduction */
+    bh_dtype dtype;           /* of the variable that gathers */
+    bh_dtype result;          /* of what is stored */
+    bool divides;             /* by the number of elements */
+    char first[16];           /* of argmin and argmax: a variable, the index of the first element */
+};
+
 struct bhi_emitter {
     const struct bhi_expression *expression;
     struct bhi_pen *pen;
@@ -52,6 +62,7 @@ struct bhi_emitter {
     uint32_t temporaries;
     uint32_t helpers;
     bool wide; /* 64-bit integers are used */
+    struct bhi_accumulator accumulator;
 };
 
 /* The GLSL type of a variable of |dtype|. */

@@ -45,8 +45,9 @@ struct bhi_bound {
     uint64_t offsets[BHI_MAX_PARAMETERS];
     struct bhi_variant variant;
     struct bhi_constants push;
-    struct bhi_shape shape; /* of the outputs of an elementwise template */
-    struct bhi_axes axes;   /* of that shape */
+    struct bhi_shape shape; /* of the outputs, unless the template is a grid */
+    struct bhi_axes axes;   /* of what the inputs join to */
+    uint64_t length;        /* of a reduction: elements for each result */
 };
 
 /* |complete|: outputs must not be missing. */

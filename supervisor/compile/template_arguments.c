@@ -153,11 +153,28 @@ static bh_status match_outputs(const struct bhi_form *form, struct bhi_bound *bo
     return BH_OK;
 }
 
+/* Makes the joined shape that of a reduction's results. |inputs| has room for one more, which has the axes
+ * that stay, as the output has: they are kept apart from the others. */
+static bool reduce_shape(const struct bhi_form *form, struct bhi_bound *bound,
+                         struct bhi_named_shape *inputs, uint32_t *count,
+                         struct bhi_complaint *complaint) {
+    const struct bhi_reduction *reduction = bhi_expression_reduction(&form->expression);
+    struct bhi_reduced reduced;
+    if (!bhi_reduction_shape(&form->expression, reduction, &bound->shape, &reduced, complaint)) {
+        return false;
+    }
+    inputs[(*count)++] = (struct bhi_named_shape){"the result", reduced.kept};
+    bound->length = reduced.length;
+    bound->shape = reduced.result;
+    return true;
+}
+
 static bh_status join_shapes(const struct bhi_form *form, struct bhi_bound *bound, const char *call,
                              bh_detail *detail) {
-    struct bhi_named_shape inputs[BHI_MAX_PARAMETERS];
+    struct bhi_named_shape inputs[BHI_MAX_PARAMETERS + 1];
     struct bhi_complaint complaint;
-    uint8_t has[BHI_MAX_PARAMETERS];
+    const bool reduces = form->is_expression && bhi_expression_reduction(&form->expression);
+    uint8_t has[BHI_MAX_PARAMETERS + 1];
     uint32_t count = 0, next = 0;
     for (uint32_t i = 0; i < form->count; i++) {
         if (is_input(&form->parameters[i])) {
@@ -167,18 +184,25 @@ static bh_status join_shapes(const struct bhi_form *form, struct bhi_bound *boun
     if (!bhi_shape_join(inputs, count, &bound->shape, &complaint)) {
         return bhi_template_fail(&complaint, call, detail);
     }
-    BHI_TRY(match_outputs(form, bound, count > 0, call, detail));
-    if (bound->shape.count > BHI_MAX_ELEMENTS) {
-        return BHI_FAIL(detail, call, BH_REASON_TOO_LARGE, "the number of elements",
-                        .value = bound->shape.count, .limit = BHI_MAX_ELEMENTS);
+    const struct bhi_shape joined = bound->shape;
+    if (reduces && !reduce_shape(form, bound, inputs, &count, &complaint)) {
+        return bhi_template_fail(&complaint, call, detail);
     }
-    if (!bhi_shape_axes(&bound->shape, inputs, count, &bound->axes, has, &complaint)) {
+    BHI_TRY(match_outputs(form, bound, count > 0, call, detail));
+    const uint64_t most = joined.count > bound->shape.count ? joined.count : bound->shape.count;
+    if (most > BHI_MAX_ELEMENTS) {
+        return BHI_FAIL(detail, call, BH_REASON_TOO_LARGE, "the number of elements", .value = most,
+                        .limit = BHI_MAX_ELEMENTS);
+    }
+    if (!bhi_shape_axes(&joined, inputs, count, &bound->axes, has, &complaint)) {
         return bhi_template_fail(&complaint, call, detail);
     }
     bound->variant.axes = (uint8_t)bound->axes.count;
     for (uint32_t i = 0; i < form->count; i++) {
         if (is_input(&form->parameters[i])) {
             bound->variant.has[i] = has[next++];
+        } else if (reduces && is_array(&form->parameters[i])) {
+            bound->variant.has[i] = has[count - 1];
         }
     }
     return BH_OK;
@@ -241,7 +265,8 @@ static bh_status check_overlap(const struct bhi_form *form, const struct bhi_bou
             }
             const uint64_t begin = bound->offsets[i], end = begin + bytes_of(bound, i);
             const uint64_t at = bound->offsets[k], stop = at + bytes_of(bound, k);
-            const bool same = begin == at && end == stop && other->role == BHI_ROLE_IN &&
+            const bool same = !bound->variant.reduces && begin == at && end == stop &&
+                              other->role == BHI_ROLE_IN &&
                               bound->shapes[k].count == bound->shape.count;
             if (!same && begin < stop && at < end) {
                 return REFUSE(detail, call, form->parameters[i].name, "output '%s' overlaps '%s'",
@@ -259,6 +284,10 @@ static bh_status put_push(const struct bhi_form *form, const struct bhi_bound *b
     memcpy(out->push, bound->push.words, sizeof out->push);
     out->push[0] = (uint32_t)bound->shape.count;
     bhi_constants_put_axes(&bound->axes, out->push);
+    if (bound->variant.reduces) {
+        bhi_reduction_walk(bhi_expression_reduction(&form->expression), bound->length,
+                           out->push + bhi_variant_walk(&bound->variant));
+    }
     for (uint32_t i = 0; i < form->count; i++) {
         const bh_dtype dtype = (bh_dtype)bound->variant.dtypes[i];
         if (is_array(&form->parameters[i])) {
