@@ -198,7 +198,9 @@ static const struct bhi_section eval_sections[] = {
      "a comment.\n\n"
      "Functions: abs acos acosh asin asinh atan atanh ceil clamp cos cosh degrees exp exp2 floor "
      "fract inversesqrt isinf isnan log log2 max min mix mod pow radians round sign sin sinh "
-     "smoothstep sqrt step tan tanh trunc. A type is a conversion: f32(x). A name that is "
+     "smoothstep sqrt step tan tanh trunc where. Reductions: all any argmax argmin max mean min "
+     "prod sum, with axis=1 or axis=(0, 2) and keepdims=true, as in NumPy. A type is a conversion: "
+     "f32(x). A name that is "
      "assigned and is not an output is a temporary value for later statements."},
     {"Types and shapes",
      "Types follow the rules of NumPy 2. The type of the result follows from the arrays and the "
@@ -619,18 +621,17 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "apply. A sandboxed worker reads the header, and none of the data.",
          SECTIONS(inspect_sections),
          EXAMPLES(inspect_examples)},
-    [BHI_COMMAND_EVAL] =
-        {.id = BHI_COMMAND_EVAL,
-         .name = "eval",
-         .operand = "EXPRESSION",
-         .least_operands = 1,
-         .most_operands = 1,
-         .summary = "Compute an elementwise expression of .npy arrays",
-         .description =
-             "Makes one compute kernel from EXPRESSION, such as 'z = 2*x + y', and runs it on "
-             "arrays in a sandboxed worker process.",
-         SECTIONS(eval_sections),
-         EXAMPLES(eval_examples)},
+    [BHI_COMMAND_EVAL] = {.id = BHI_COMMAND_EVAL,
+                          .name = "eval",
+                          .operand = "EXPRESSION",
+                          .least_operands = 1,
+                          .most_operands = 1,
+                          .summary = "Compute an expression of .npy arrays",
+                          .description = "Makes compute kernels from EXPRESSION, such as 'z = 2*x "
+                                         "+ y' or 'z = mean(x, axis=0)', "
+                                         "and runs them on arrays in a sandboxed worker process.",
+                          SECTIONS(eval_sections),
+                          EXAMPLES(eval_examples)},
     [BHI_COMMAND_BATCH] =
         {.id = BHI_COMMAND_BATCH,
          .name = "batch",

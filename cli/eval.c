@@ -25,7 +25,7 @@
 struct eval {
     struct bhi_run *run;
     bool print;
-    bh_template *template_;
+    struct bhi_eval_plan *plan;
     struct bhi_pieces pieces;
 };
 
@@ -93,11 +93,11 @@ static int refused(const struct eval *eval, bh_status status, bh_detail *detail)
     return bhi_session_fail("eval", "EXPRESSION", status, detail);
 }
 
-static int make_template(struct eval *eval) {
+static int make_plan(struct eval *eval) {
     bh_detail detail = {0};
     const bh_status status =
-        bhi_eval_template(eval->run->request.eval, eval->run->context,
-                          eval->run->request.compile_deadline_ns, &eval->template_, &detail);
+        bhi_eval_make_plan(eval->run->request.eval, eval->run->context,
+                           eval->run->request.compile_deadline_ns, &eval->plan, &detail);
     return status == BH_OK ? BHI_EXIT_READY : refused(eval, status, &detail);
 }
 
@@ -126,8 +126,8 @@ static int take_inputs(struct eval *eval) {
 static int infer_outputs(struct eval *eval) {
     bh_detail detail = {0};
     struct bhi_complaint complaint;
-    const bh_status status = bhi_eval_infer_outputs(eval->run->request.eval, &eval->run->request,
-                                                    eval->template_, &detail);
+    const bh_status status =
+        bhi_eval_infer_outputs(eval->run->request.eval, &eval->run->request, eval->plan, &detail);
     if (status != BH_TOO_LARGE) {
         return status == BH_OK ? BHI_EXIT_READY : refused(eval, status, &detail);
     }
@@ -148,24 +148,15 @@ static int fill_inputs(struct eval *eval) {
 
 static int print_source(struct eval *eval) {
     bh_detail detail = {0};
-    size_t length = 0;
-    bh_status status =
-        bh_template_source(eval->template_, eval->run->request.eval->arguments,
-                           eval->run->request.eval->count, NULL, 0, &length, &detail);
-    char *text = status == BH_OK ? malloc(length + 1) : NULL;
-    if (text) {
-        status =
-            bh_template_source(eval->template_, eval->run->request.eval->arguments,
-                               eval->run->request.eval->count, text, length + 1, &length, &detail);
+    char *text;
+    const bh_status status = bhi_eval_plan_source(eval->plan, eval->run->request.eval->arguments,
+                                                  eval->run->request.eval->count, &text, &detail);
+    if (status != BH_OK) {
+        return refused(eval, status, &detail);
     }
-    if (status == BH_OK && text) {
-        fputs(text, stdout);
-    }
-    const int exit_status = status != BH_OK ? refused(eval, status, &detail)
-                            : text          ? BHI_EXIT_READY
-                                            : bhi_run_out_of_memory(eval->run);
+    fputs(text, stdout);
     free(text);
-    return exit_status;
+    return BHI_EXIT_READY;
 }
 
 /* Computes how many bytes of an array a submission binds; 0: all. */
@@ -206,9 +197,13 @@ static int make_kernel(struct eval *eval) {
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
-    const uint32_t alignment = run->limits.storage_alignment ? run->limits.storage_alignment : 1;
-    status = bhi_pieces_cut(&eval->pieces, eval->template_, eval->run->request.eval->arguments,
-                            eval->run->request.eval->count, arrays, piece, alignment, &detail);
+    const struct bhi_eval_limits limits = {
+        .bytes = piece,
+        .alignment = run->limits.storage_alignment ? run->limits.storage_alignment : 1,
+        .stream = run->stream};
+    status =
+        bhi_eval_plan_cut(eval->plan, eval->run->request.eval->arguments,
+                          eval->run->request.eval->count, arrays, &limits, &eval->pieces, &detail);
     if (status != BH_OK) {
         return refused(eval, status, &detail);
     }
@@ -218,10 +213,10 @@ static int make_kernel(struct eval *eval) {
     }
     const bh_command *first = &eval->pieces.commands[0];
     memcpy(request->groups, first->dispatch.groups, sizeof request->groups);
-    memcpy(request->push.bytes, eval->pieces.calls[0].push, first->dispatch.push_size);
+    memcpy(request->push.bytes, eval->pieces.calls[0]->push, first->dispatch.push_size);
     request->push.size = first->dispatch.push_size;
     run->kernel = first->dispatch.kernel; /* with the call's reference */
-    eval->pieces.calls[0].command.dispatch.kernel = NULL;
+    eval->pieces.calls[0]->command.dispatch.kernel = NULL;
     return BHI_EXIT_READY;
 }
 
@@ -264,7 +259,7 @@ static int attach_all(struct eval *eval) {
 static int run_steps(struct eval *eval) {
     struct bhi_run *run = eval->run;
     const int exit_status =
-        open_stdin(eval) ?: bhi_run_open_context(run) ?: make_template(eval) ?:
+        open_stdin(eval) ?: bhi_run_open_context(run) ?: make_plan(eval) ?:
         (eval->print ? BHI_EXIT_READY : bhi_run_start_worker(run) ?: bhi_run_choose_memory(run)) ?:
         bhi_run_load_all(run) ?: fill_inputs(eval) ?: take_inputs(eval) ?: infer_outputs(eval);
     if (exit_status != BHI_EXIT_READY || eval->print) {
@@ -292,7 +287,7 @@ int bhi_eval_main(const struct bhi_args *args) {
     if (parse_request(eval, args, &complaint)) {
         exit_status = run_steps(eval);
         bhi_pieces_free(&eval->pieces);
-        bh_template_release(eval->template_);
+        bhi_eval_plan_release(eval->plan);
         exit_status = bhi_run_end(run, exit_status);
     } else {
         run->request.json = bhi_args_has(args, BHI_EVAL_JSON);

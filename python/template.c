@@ -4,33 +4,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "request/eval_pieces.h"
+#include "request/eval_plan.h"
 
 struct template {
     PyObject base;
-    bh_template *template_;
+    struct bhi_eval_plan *plan;
     bh_context *context; /* to compare; a cache of the context can have the template */
 };
 
 /* Arguments on their way into a launch. It owns the names, and references the storages. */
 struct call {
     struct bhi_py_task task;
-    bh_template *template_;                   /* referenced */
+    struct bhi_eval_plan *plan;               /* referenced */
     bh_argument arguments[BH_MAX_PARAMETERS]; /* arrays first */
     bh_description *descriptions;             /* owned; of the arrays */
     struct bhi_py_use uses[BH_MAX_PARAMETERS];
     uint32_t count, use_count;
     struct bhi_pieces pieces;
-    uint64_t piece; /* bytes of an array that a command binds at most; 0: all */
-    uint32_t alignment;
+    struct bhi_eval_limits limits;
     bh_buffer *buffers[BH_MAX_PARAMETERS]; /* referenced */
     uint32_t buffer_count;
 };
 
 static bh_status run_call(struct bhi_py_task *task) {
     struct call *call = (struct call *)task;
-    return bhi_pieces_cut(&call->pieces, call->template_, call->arguments, call->count,
-                          call->buffer_count, call->piece, call->alignment, &task->detail);
+    return bhi_eval_plan_cut(call->plan, call->arguments, call->count, call->buffer_count,
+                             &call->limits, &call->pieces, &task->detail);
 }
 
 /* Without the interpreter's lock: what needs that is dropped before. */
@@ -43,7 +42,8 @@ static void drop_call(struct bhi_py_task *task) {
     for (uint32_t i = 0; i < call->count; i++) {
         free((char *)(uintptr_t)call->arguments[i].name);
     }
-    bh_template_release(call->template_);
+    bhi_eval_plan_release(call->plan);
+    bh_stream_release(call->limits.stream);
     free(call->descriptions);
 }
 
@@ -128,8 +128,8 @@ static struct call *new_call(struct template *self, PyObject *list) {
     if (!call) {
         return NULL;
     }
-    call->template_ = self->template_;
-    bh_template_retain(call->template_);
+    call->plan = self->plan;
+    bhi_eval_plan_retain(call->plan);
     const Py_ssize_t count = PyList_Size(list);
     bool good = count <= BH_MAX_PARAMETERS;
     if (!good) {
@@ -163,8 +163,8 @@ static PyObject *template_output(PyObject *object, PyObject *args) {
     if (!call) {
         return NULL;
     }
-    const bh_status status = bh_template_output(self->template_, call->arguments, call->count, name,
-                                                &description, &detail);
+    const bh_status status =
+        bhi_eval_plan_output(self->plan, call->arguments, call->count, name, &description, &detail);
     leave_call(call);
     if (status != BH_OK) {
         return bhi_py_fail(status, &detail);
@@ -210,8 +210,9 @@ static PyObject *template_launch(PyObject *object, PyObject *args) {
         bhi_py_manner_fini(&manner);
         return NULL;
     }
-    call->piece = piece;
-    call->alignment = alignment;
+    call->limits =
+        (struct bhi_eval_limits){.bytes = piece, .alignment = alignment, .stream = stream->stream};
+    bh_stream_retain(call->limits.stream);
     if (bhi_py_task_run(&call->task, BHI_PY_BLOCKS)) {
         bh_submit_info info = {.struct_size = sizeof info,
                                .commands = call->pieces.commands,
@@ -263,8 +264,7 @@ PyObject *bhi_py_template_create(PyObject *module, PyObject *args) {
     if (!self) {
         return NULL;
     }
-    const bh_status status =
-        bh_template_create(context->context, &options, &self->template_, &detail);
+    const bh_status status = bhi_eval_plan_create(context->context, &options, &self->plan, &detail);
     if (status != BH_OK) {
         bhi_py_fail(status, &detail);
         Py_DECREF((PyObject *)self);
@@ -275,7 +275,7 @@ PyObject *bhi_py_template_create(PyObject *module, PyObject *args) {
 }
 
 static void template_dealloc(PyObject *object) {
-    bh_template_release(((struct template *)object)->template_);
+    bhi_eval_plan_release(((struct template *)object)->plan);
     bhi_py_free(object);
 }
 

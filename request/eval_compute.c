@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-bh_status bhi_eval_template(const struct bhi_eval_request *eval, bh_context *context,
-                            uint64_t compile_deadline_ns, bh_template **out_template,
-                            bh_detail *detail) {
+bh_status bhi_eval_make_plan(const struct bhi_eval_request *eval, bh_context *context,
+                             uint64_t compile_deadline_ns, struct bhi_eval_plan **out_plan,
+                             bh_detail *detail) {
     bh_template_options options = {.struct_size = sizeof options};
     options.name = "eval";
     if (compile_deadline_ns) {
@@ -16,7 +16,7 @@ bh_status bhi_eval_template(const struct bhi_eval_request *eval, bh_context *con
     options.expression = eval->expression;
     options.parameters = eval->parameters;
     options.parameter_count = eval->count;
-    return bh_template_create(context, &options, out_template, detail);
+    return bhi_eval_plan_create(context, &options, out_plan, detail);
 }
 
 /* Describes the content of a buffer that no loader has filled. */
@@ -46,13 +46,13 @@ bh_status bhi_eval_take_inputs(struct bhi_eval_request *eval, struct bhi_run_req
 }
 
 bh_status bhi_eval_infer_outputs(struct bhi_eval_request *eval, struct bhi_run_request *request,
-                                 bh_template *template_, bh_detail *detail) {
+                                 struct bhi_eval_plan *plan, bh_detail *detail) {
     struct bhi_complaint complaint;
     for (uint32_t i = eval->inputs; i < eval->inputs + eval->outputs; i++) {
         struct bhi_array *array = &request->bindings[i].array;
         bh_description d = {.struct_size = sizeof d};
-        const bh_status status = bh_template_output(template_, eval->arguments, eval->count,
-                                                    eval->parameters[i].name, &d, detail);
+        const bh_status status = bhi_eval_plan_output(plan, eval->arguments, eval->count,
+                                                      eval->parameters[i].name, &d, detail);
         if (status != BH_OK) {
             return status;
         }

@@ -1,4 +1,5 @@
 #include "request/eval_pieces.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -52,24 +53,16 @@ bh_status bhi_pieces_measure(const bh_argument *arguments, uint32_t arrays, uint
 
 /* -- where to cut ----------------------------------------------------------------------------- */
 
-/* The result is cut along one dimension, into runs of |rows| of its steps; along those before it, into
- * single steps; not along those behind it. So a piece of any array is contiguous. */
-struct cut {
-    uint32_t rank;
-    uint64_t shape[BH_MAX_RANK]; /* of the result */
-    uint32_t along;
-    uint64_t rows;
-    uint64_t pieces;
-};
-
 /* The size of an array in a dimension of the result, from which it may be stretched. */
-static uint64_t size_in(const struct array *array, const struct cut *cut, uint32_t dimension) {
+static uint64_t size_in(const struct array *array, const struct bhi_piece_cut *cut,
+                        uint32_t dimension) {
     const uint32_t missing = cut->rank - array->whole.rank;
     return dimension < missing ? 1 : array->whole.shape[dimension - missing];
 }
 
 /* Elements between an array's steps in a dimension; 0: it is stretched there. */
-static uint64_t step_in(const struct array *array, const struct cut *cut, uint32_t dimension) {
+static uint64_t step_in(const struct array *array, const struct bhi_piece_cut *cut,
+                        uint32_t dimension) {
     uint64_t step = 1;
     if (size_in(array, cut, dimension) == 1) {
         return 0;
@@ -82,10 +75,10 @@ static uint64_t step_in(const struct array *array, const struct cut *cut, uint32
 
 /* Takes the shape of the result. Where arrays are as large as it or single elements, and so not
  * stretched along some dimensions alone, there is one dimension. */
-static void take_shape(struct arrays *arrays, struct cut *out) {
+static void take_shape(struct arrays *arrays, struct bhi_piece_cut *out) {
     const struct array *result = &arrays->of[arrays->count - 1];
     bool flat = true;
-    *out = (struct cut){.rank = result->whole.rank, .pieces = 1};
+    *out = (struct bhi_piece_cut){.rank = result->whole.rank, .pieces = 1};
     memcpy(out->shape, result->whole.shape, sizeof out->shape);
     for (uint32_t i = 0; i < arrays->count; i++) {
         flat &= arrays->of[i].elements == result->elements || arrays->of[i].elements == 1;
@@ -101,7 +94,7 @@ static void take_shape(struct arrays *arrays, struct cut *out) {
 }
 
 /* Returns the smallest number of steps after which each array has a multiple of |alignment| bytes. */
-static uint64_t aligned_rows(const struct arrays *arrays, const struct cut *cut,
+static uint64_t aligned_rows(const struct arrays *arrays, const struct bhi_piece_cut *cut,
                              uint32_t alignment) {
     uint64_t rows = 1;
     for (uint32_t i = 0; i < arrays->count; i++) {
@@ -115,7 +108,7 @@ static uint64_t aligned_rows(const struct arrays *arrays, const struct cut *cut,
 }
 
 static void choose_cut(const struct arrays *arrays, uint64_t bytes, uint32_t alignment,
-                       struct cut *out) {
+                       struct bhi_piece_cut *out) {
     uint64_t widest = 1, inner = 1;
     for (uint32_t i = 0; i < arrays->count; i++) {
         const uint64_t width = arrays->of[i].whole.bits / 8;
@@ -149,8 +142,8 @@ struct part {
 
 /* Makes of each array what piece |index| needs of it. Returns an array that does not begin at a multiple
  * of |alignment| there; NULL: all do. */
-static const char *take_part(const struct arrays *arrays, const struct cut *cut, uint64_t index,
-                             uint32_t alignment, struct part *out) {
+static const char *take_part(const struct arrays *arrays, const struct bhi_piece_cut *cut,
+                             uint64_t index, uint32_t alignment, struct part *out) {
     const uint64_t size = cut->shape[cut->along], runs = (size + cut->rows - 1) / cut->rows;
     const uint64_t first = index % runs * cut->rows, rest = size - first;
     const char *misplaced = NULL;
@@ -164,12 +157,13 @@ static const char *take_part(const struct arrays *arrays, const struct cut *cut,
         *one = array->whole;
         one->offset += at * (one->bits / 8);
         one->strided = false;
-        one->rank = cut->rank - cut->along;
-        for (uint32_t k = cut->along; k < cut->rank; k++) {
-            one->shape[k - cut->along] = size_in(array, cut, k);
+        const uint32_t from = cut->reduces ? 0 : cut->along, along = cut->along - from;
+        one->rank = cut->rank - from;
+        for (uint32_t k = from; k < cut->rank; k++) {
+            one->shape[k - from] = k < cut->along ? 1 : size_in(array, cut, k);
         }
-        if (one->shape[0] != 1) {
-            one->shape[0] = rest < cut->rows ? rest : cut->rows;
+        if (one->shape[along] != 1) {
+            one->shape[along] = rest < cut->rows ? rest : cut->rows;
         }
         out->arguments[i].description = one;
         misplaced = one->offset % alignment ? out->arguments[i].name : misplaced;
@@ -177,25 +171,66 @@ static const char *take_part(const struct arrays *arrays, const struct cut *cut,
     return misplaced;
 }
 
+/* |name|: the array that begins where none can be bound; "": one that the caller has not named. */
 static bh_status refuse(bh_detail *detail, bh_status status, const char *name) {
-    snprintf(detail->message, sizeof detail->message,
-             status == BH_NO_MEMORY
-                 ? "out of memory"
-                 : "the arrays are too large to be computed at once, and a piece "
-                   "of '%.63s' would not begin where the device can bind it",
-             name);
+    char which[80] = "one";
+    if (*name) {
+        snprintf(which, sizeof which, "'%.63s'", name);
+    }
+    if (status == BH_NO_MEMORY) {
+        snprintf(detail->message, sizeof detail->message, "out of memory");
+    } else {
+        snprintf(detail->message, sizeof detail->message,
+                 "the arrays are too large to be computed at once, and a piece of %s would not "
+                 "begin where the device can bind it",
+                 which);
+    }
     detail->sys_errno = status == BH_NO_MEMORY ? ENOMEM : 0;
     return detail->status = status;
 }
 
-bh_status bhi_pieces_cut(struct bhi_pieces *out_pieces, bh_template *template_,
+bool bhi_pieces_keep(struct bhi_pieces *pieces, bh_buffer *buffer) {
+    if (!BHI_ARRAY_RESERVE(pieces->scratch, pieces->scratch_capacity, pieces->scratch_count + 1)) {
+        return false;
+    }
+    pieces->scratch[pieces->scratch_count++] = buffer;
+    return true;
+}
+
+bh_status bhi_pieces_add(struct bhi_pieces *pieces, bh_template *template_,
+                         const bh_argument *arguments, uint32_t count, bh_detail *detail) {
+    const uint32_t room = pieces->count == pieces->capacity ? 2 * pieces->count + 1 : 0;
+    if (room) {
+        bh_template_call **calls = realloc(pieces->calls, room * sizeof(bh_template_call *));
+        pieces->calls = calls ? calls : pieces->calls;
+        bh_command *commands = realloc(pieces->commands, room * sizeof *commands);
+        pieces->commands = commands ? commands : pieces->commands;
+        if (!calls || !commands) {
+            return refuse(detail, BH_NO_MEMORY, "");
+        }
+        pieces->capacity = room;
+    }
+    bh_template_call *call = malloc(sizeof *call);
+    if (!call) {
+        return refuse(detail, BH_NO_MEMORY, "");
+    }
+    const bh_status status = bh_template_prepare(template_, arguments, count, NULL, call, detail);
+    if (status != BH_OK) {
+        free(call);
+        return status;
+    }
+    pieces->calls[pieces->count] = call;
+    pieces->commands[pieces->count++] = call->command;
+    return BH_OK;
+}
+
+bh_status bhi_pieces_cut(struct bhi_pieces *pieces, bh_template *template_,
                          const bh_argument *arguments, uint32_t count, uint32_t arrays,
                          uint64_t bytes, uint32_t alignment, bh_detail *detail) {
     struct arrays all;
-    struct cut cut;
+    struct bhi_piece_cut cut;
     struct part part;
     bh_description result = {.struct_size = sizeof result};
-    *out_pieces = (struct bhi_pieces){0};
     bh_status status = look(&all, arguments, arrays, detail);
     if (status != BH_OK) {
         return status;
@@ -211,32 +246,125 @@ bh_status bhi_pieces_cut(struct bhi_pieces *out_pieces, bh_template *template_,
         }
         choose_cut(&all, bytes, alignment, &cut);
     }
-    out_pieces->calls = calloc(cut.pieces, sizeof *out_pieces->calls);
-    out_pieces->commands = calloc(cut.pieces, sizeof *out_pieces->commands);
-    if (!out_pieces->calls || !out_pieces->commands) {
-        bhi_pieces_free(out_pieces);
-        return refuse(detail, BH_NO_MEMORY, "");
-    }
     for (uint64_t i = 0; i < cut.pieces && status == BH_OK; i++) {
         const char *misplaced = cut.pieces > 1 ? take_part(&all, &cut, i, alignment, &part) : NULL;
         status = misplaced ? refuse(detail, BH_TOO_LARGE, misplaced)
-                           : bh_template_prepare(template_, part.arguments, count, NULL,
-                                                 &out_pieces->calls[i], detail);
-        if (status == BH_OK) {
-            out_pieces->commands[out_pieces->count++] = out_pieces->calls[i].command;
-        }
+                           : bhi_pieces_add(pieces, template_, part.arguments, count, detail);
     }
+    return status;
+}
+
+/* -- reductions ------------------------------------------------------------------------------- */
+
+/* The steps that a piece takes along an axis of the operand. */
+static uint64_t steps_of(const struct bhi_piece_cut *cut, uint64_t index, uint32_t axis) {
+    const uint64_t size = cut->shape[cut->along], first = index % cut->runs * cut->rows;
+    return axis < cut->along          ? 1
+           : axis > cut->along        ? cut->shape[axis]
+           : size - first < cut->rows ? size - first
+                                      : cut->rows;
+}
+
+/* The first of these. */
+static uint64_t first_of(const struct bhi_piece_cut *cut, uint64_t index, uint32_t axis) {
+    uint64_t outer = index / cut->runs;
+    if (axis >= cut->along) {
+        return axis > cut->along ? 0 : index % cut->runs * cut->rows;
+    }
+    for (uint32_t k = cut->along; --k > axis;) {
+        outer /= cut->shape[k];
+    }
+    return outer % cut->shape[axis];
+}
+
+bh_status bhi_pieces_cut_operand(const bh_argument *arguments, uint32_t arrays, uint32_t bits,
+                                 uint64_t bytes, uint32_t alignment, struct bhi_piece_cut *cut,
+                                 bh_detail *detail) {
+    struct arrays all;
+    const bh_status status = look(&all, arguments, arrays, detail);
+    cut->reduces = true;
+    cut->pieces = cut->runs = 1;
+    cut->length = 1;
     if (status != BH_OK) {
-        bhi_pieces_free(out_pieces);
+        return status;
+    }
+    struct array *results = &all.of[all.count++];
+    *results = (struct array){.elements = 1};
+    results->whole.rank = cut->rank;
+    results->whole.bits = bits;
+    uint64_t elements = 1;
+    for (uint32_t k = 0; k < cut->rank; k++) {
+        results->whole.shape[k] = cut->reduced[k] ? 1 : cut->shape[k];
+        results->elements *= results->whole.shape[k];
+        elements *= cut->shape[k];
+    }
+    const bool large = bytes && all.bytes > bytes;
+    if (!cut->rank || !elements || (!large && elements <= BHI_PIECE_ELEMENTS)) {
+        return BH_OK;
+    }
+    const uint64_t most = BHI_PIECE_ELEMENTS; /* each of 8 bytes at most */
+    choose_cut(&all, large && bytes < most ? bytes : most, alignment, cut);
+    cut->runs = (cut->shape[cut->along] + cut->rows - 1) / cut->rows;
+    for (uint32_t k = cut->along; k < cut->rank; k++) {
+        cut->length *= cut->reduced[k] ? steps_of(cut, 0, k) : 1;
+        cut->splits |= k == cut->along && cut->reduced[k];
+    }
+    return BH_OK;
+}
+
+uint64_t bhi_piece_cut_steps(const struct bhi_piece_cut *cut, uint32_t axis) {
+    return axis < cut->along     ? cut->shape[axis]
+           : !cut->reduced[axis] ? cut->shape[axis]
+           : axis == cut->along  ? cut->runs
+                                 : 1;
+}
+
+bh_status bhi_pieces_reduce(struct bhi_pieces *pieces, bh_template *template_,
+                            const bh_argument *arguments, uint32_t count, uint32_t arrays,
+                            const struct bhi_piece_cut *cut, uint32_t parts, uint32_t alignment,
+                            bh_argument *first, bh_detail *detail) {
+    struct arrays all;
+    struct part part;
+    const bh_argument *output = &arguments[arrays - 1];
+    bh_status status = look(&all, arguments, arrays - 1, detail);
+    for (uint64_t i = 0; i < cut->pieces && status == BH_OK; i++) {
+        bh_description *one = &part.descriptions[arrays - 1];
+        uint64_t at = 0, index = 0;
+        memcpy(part.arguments, arguments, count * sizeof *arguments);
+        *one = *output->description;
+        one->rank = 0;
+        for (uint32_t k = 0; k < cut->rank; k++) {
+            const bool split = k == cut->along && cut->reduced[k];
+            at = at * bhi_piece_cut_steps(cut, k) + (split ? i % cut->runs : first_of(cut, i, k));
+            if (cut->reduced[k]) {
+                index = index * cut->shape[k] + first_of(cut, i, k);
+            } else {
+                one->shape[one->rank++] = steps_of(cut, i, k);
+            }
+        }
+        one->shape[one->rank++] = parts;
+        one->offset += at * parts * (one->bits / 8);
+        part.arguments[arrays - 1].description = one;
+        if (first) {
+            part.arguments[first - arguments].bits = index;
+        }
+        const bool misplaced = take_part(&all, cut, i, alignment, &part) || one->offset % alignment;
+        status = misplaced ? refuse(detail, BH_TOO_LARGE, "")
+                           : bhi_pieces_add(pieces, template_, part.arguments, count, detail);
     }
     return status;
 }
 
 void bhi_pieces_free(struct bhi_pieces *pieces) {
     for (uint32_t i = 0; i < pieces->count; i++) {
-        bh_template_call_fini(&pieces->calls[i]);
+        bh_template_call_fini(pieces->calls[i]);
+        free(pieces->calls[i]);
+    }
+    for (uint32_t i = 0; i < pieces->scratch_count; i++) {
+        bh_buffer_release(pieces->scratch[i]);
     }
     free(pieces->calls);
     free(pieces->commands);
+    free(pieces->scratch);
     *pieces = (struct bhi_pieces){0};
 }

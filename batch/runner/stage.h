@@ -26,7 +26,7 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index);
 
 /* stage_eval.c: a job with "eval", a template and its arrays. */
 
-/* Makes work->template_. Returns false if the work is over. */
+/* Makes work->plan. Returns false if the work is over. */
 bool bhi_stage_template(struct bhi_work *work);
 /* Infers the outputs, when the inputs have buffers. Returns false if the work is over. */
 bool bhi_stage_infer(struct bhi_work *work);

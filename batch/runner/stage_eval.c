@@ -17,7 +17,7 @@ struct bhi_template_entry {
     struct bhi_list node; /* in runner->templates */
     char *key;            /* owned */
     uint64_t used;
-    bh_template *template_; /* a reference */
+    struct bhi_eval_plan *plan; /* a reference */
 };
 
 /* Refuses the work with the user's expression and without the prefix "bh_template_prepare: ".
@@ -58,7 +58,7 @@ static struct bhi_template_entry *entry_of(struct bhi_list *node) {
 }
 
 static void free_entry(struct bhi_template_entry *entry) {
-    bh_template_release(entry->template_);
+    bhi_eval_plan_release(entry->plan);
     free(entry->key);
     free(entry);
 }
@@ -71,9 +71,9 @@ static bool find(struct bhi_work *work, const char *key) {
         if (strcmp(entry->key, key) != 0) {
             continue;
         }
-        bh_template_retain(entry->template_);
+        bhi_eval_plan_retain(entry->plan);
         entry->used = ++runner->ticks;
-        work->template_ = entry->template_;
+        work->plan = entry->plan;
         return true;
     }
     return false;
@@ -99,8 +99,8 @@ static void keep(struct bhi_work *work, char *key) {
     }
     entry->key = key;
     entry->used = ++runner->ticks;
-    bh_template_retain(work->template_);
-    entry->template_ = work->template_;
+    bhi_eval_plan_retain(work->plan);
+    entry->plan = work->plan;
     bhi_list_append(&runner->templates, &entry->node);
     runner->template_count++;
 }
@@ -109,7 +109,7 @@ bool bhi_stage_template(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
     const struct bhi_run_request *request = &work->request->run;
     bh_detail detail = {0};
-    if (work->template_) {
+    if (work->plan) {
         return true; /* made before the work had to wait for memory */
     }
     char *key = make_key(work);
@@ -124,10 +124,10 @@ bool bhi_stage_template(struct bhi_work *work) {
         return true;
     }
     const bh_status status =
-        bhi_eval_template(work->request->run.eval, runner->options->context,
-                          request->compile_deadline_ns ? request->compile_deadline_ns
-                                                       : runner->options->compile_deadline_ns,
-                          &work->template_, &detail);
+        bhi_eval_make_plan(work->request->run.eval, runner->options->context,
+                           request->compile_deadline_ns ? request->compile_deadline_ns
+                                                        : runner->options->compile_deadline_ns,
+                           &work->plan, &detail);
     if (status != BH_OK) {
         free(key);
         return refuse(work, status, &detail);
@@ -153,7 +153,7 @@ bool bhi_stage_infer(struct bhi_work *work) {
     bh_detail detail = {0};
     bh_status status = bhi_eval_take_inputs(request->run.eval, &request->run, &bad, &detail);
     if (status == BH_OK) {
-        status = bhi_eval_infer_outputs(request->run.eval, &request->run, work->template_, &detail);
+        status = bhi_eval_infer_outputs(request->run.eval, &request->run, work->plan, &detail);
     }
     return status == BH_OK || refuse(work, status, &detail);
 }
@@ -186,8 +186,10 @@ bool bhi_stage_cut(struct bhi_work *work) {
         status = choose_piece(work, &piece, &alignment, &detail);
     }
     if (status == BH_OK) {
-        status = bhi_pieces_cut(&work->pieces, work->template_, eval->arguments, eval->count,
-                                arrays, piece, alignment ? alignment : 1, &detail);
+        const struct bhi_eval_limits limits = {.bytes = piece,
+                                               .alignment = alignment ? alignment : 1};
+        status = bhi_eval_plan_cut(work->plan, eval->arguments, eval->count, arrays, &limits,
+                                   &work->pieces, &detail);
     }
     return status == BH_OK || refuse(work, status, &detail);
 }

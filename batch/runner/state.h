@@ -21,7 +21,7 @@
 #include "batch/job/request.h"
 #include "batch/queue/queue.h"
 #include "batch/runner/options.h"
-#include "request/eval_pieces.h"
+#include "request/eval_plan.h"
 
 enum {
     BHI_RUNNER_IN_FLIGHT = 4, /* submissions of a stream that have not ended */
@@ -53,7 +53,7 @@ struct bhi_work {
     enum bhi_work_stage stage;
     struct bhi_job_request *request; /* owned; NULL: not parsed yet */
     struct bhi_kernel_entry *kernel; /* counted there as a user */
-    bh_template *template_;          /* for an expression, instead of a kernel; a reference */
+    struct bhi_eval_plan *plan;      /* for an expression, instead of a kernel; a reference */
     struct bhi_pieces pieces;        /* what is submitted for an expression; owned */
     struct bhi_input_entry **inputs; /* owned; for each binding, counted there as a user; or NULL */
     bool holds_counted;              /* counted in runner->holders */

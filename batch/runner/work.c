@@ -98,8 +98,8 @@ void bhi_work_release(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
     struct bhi_work *thirsty;
     bhi_pieces_free(&work->pieces);
-    bh_template_release(work->template_);
-    work->template_ = NULL;
+    bhi_eval_plan_release(work->plan);
+    work->plan = NULL;
     if (work->inputs) {
         for (uint32_t i = 0; i < work->request->run.binding_count; i++) {
             if (work->inputs[i]) {

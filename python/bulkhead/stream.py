@@ -101,17 +101,18 @@ class Stream(_native.Stream, Scoped):
         timed: bool = False,
         **named: Any,
     ) -> Buffer:
-        """Compute an expression for each element of arrays, and return the buffer of the result.
+        """Compute an expression of arrays, and return the buffer of the result.
 
         Does not wait: `result.event` is the submission. Types and shapes are NumPy's: arrays are
         broadcast. An argument is a Buffer, an array or a number. A number of Python has no size of
-        its own, one of NumPy has. Several statements, such as "t = x - m; t*t", are one kernel; the
-        last one is the result. `out` is {name: buffer}: the result goes there instead of into a new
-        buffer. If the last statement has no name, the name is not looked at.
+        its own, one of NumPy has. Of several statements, such as "t = x - m; t*t", the last one is
+        the result. An expression is one kernel; with reductions, such as "x - mean(x, axis=0)", it
+        is several in one submission. `out` is {name: buffer}: the result goes there instead of into
+        a new buffer. If the last statement has no name, the name is not looked at.
 
         Arrays that are larger than what the device binds at once are computed in pieces, which are
-        one submission; its deadline is multiplied by their number. `piece` is the most bytes of an
-        array in one.
+        one submission; its deadline is multiplied by the number of pieces and kernels. `piece` is
+        the most bytes of an array in one.
 
         >>> t = ctx.asarray([-2.0, 3.0], "float32")
         >>> stream.eval("t > 0 ? t : a*t", t=t, a=0.5).tolist()

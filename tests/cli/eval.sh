@@ -131,6 +131,22 @@ gives z.npy 'f32[1]' 6 0
 cli eval 'z = 2*a' --set a=u64:3 --out z=z.npy
 gives z.npy 'u64[]' 6 0
 
+case_name="reductions, alone, in the middle, and in pieces"
+cli eval 's = sum(x) + 1' --in x=x.npy --out s=s.npy
+gives s.npy 'f32[]' 359701 0
+cli eval 'z = x - min(x); s = max(z, axis=1)' --in x=x.npy --out s=s.npy --out z=z.npy --json
+gives s.npy 'f32[3]' 199.5 200
+gives z.npy 'f32[3,400]' 0 0.5
+expect_json '.submissions > 2 and .status == "READY"'
+cli eval 'k = argmax(x)' --in x=x.npy --out k=k.npy --piece 1K
+gives k.npy 'i64[]' 1199 0
+cli eval 'z = sum(x, axis=0) + 1' --in x=x.npy --out z=z.npy --print
+expect_stdout "bh_block"
+refuses "'k = argmax(x, axis=1)': the arrays are too large to be computed at once, and a piece of one would" \
+    eval 'k = argmax(x, axis=1)' --in x=x.npy --out k=k.npy --piece 1K
+refuses "'z = 1 + sum(x, axis=2)': column 9: sum: there is no axis 2 of [3,400]" \
+    eval 'z = 1 + sum(x, axis=2)' --in x=x.npy --out z=z.npy
+
 case_name="shapes are stretched as by NumPy: a row, a column, nothing"
 "$NPY" make c3.npy 'f32[3,1]' ramp 0 400
 cli eval 'z = c + f32(r)' --in c=c3.npy --in r=row.npy --out z=z.npy

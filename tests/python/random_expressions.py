@@ -451,6 +451,54 @@ def expression(random, depth=4):
         return text, given, result.reshape(shape)[steps].reshape(joined)
 
 
+EXACT = ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax")
+
+
+def reduction(random, depth=2):
+    """A text that reduces one, what to give, the result, and how far from it a float may be."""
+    while True:
+        text, given, operand = expression(random, depth)
+        name = str(random.choice([*EXACT, "mean"]))
+        axes = [None, *range(-operand.ndim, operand.ndim)]
+        if operand.ndim > 1 and not name.startswith("arg"):
+            axes += [(0, -1), tuple(range(operand.ndim))]
+        axis = axes[int(random.integers(len(axes)))]
+        keepdims = bool(random.random() < 0.5)
+        real = operand.dtype.kind == "f"
+        if name == "prod" and real:
+            continue
+        wide = operand.astype("f4") if operand.dtype == "f2" else operand
+        with np.errstate(all="ignore"):
+            result = getattr(np, name)(wide, axis=axis, keepdims=keepdims)
+            sums = np.sum(np.abs(wide.astype("f8")), axis=axis, keepdims=keepdims)
+            limit = np.finfo(wide.dtype).max / 2 if real else np.inf
+            # A sum that overflows does so in some orders only.
+            if name in ("sum", "mean") and not (sums < limit).all():
+                continue
+            result = np.asarray(result.astype("f2") if wide is not operand and name in
+                                ("sum", "mean", "min", "max") else result)
+        slack = 0
+        if name in ("sum", "mean") and result.dtype.kind == "f":
+            elements = max(operand.size // max(result.size, 1), 1) if name == "mean" else 1
+            slack = 4 * np.finfo(result.dtype).eps * sums / elements + np.finfo(result.dtype).tiny
+        dims = ", keepdims=true" if keepdims else ""
+        text = f"{name}({text}{'' if axis is None else f', axis={axis}'}{dims})"
+        if name in ("min", "max") and keepdims:  # and something before and behind it
+            text, result, slack = f"{text} == {text}", result == result, 0
+        return text, given, result, slack
+
+
+def near(a, b, slack):
+    """Equal, zeros of any sign and NaNs of any bits, or within the slack."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.dtype.kind != "f":
+        return bool((a == b).all())
+    with np.errstate(all="ignore"):
+        apart = np.abs(a.astype("f8") - b.astype("f8"))
+    return bool(((a == b) | (a != a) & (b != b) | (apart <= slack)).all())
+
+
 def same(a, b):
     """To the bit, but any NaN is a NaN."""
     if a.dtype != b.dtype or a.shape != b.shape:

@@ -36,3 +36,15 @@ def test_random_expressions(stream, part):
         for number in range(500 if NIGHTLY else 4):
             random = np.random.default_rng([part, number])
             check(stream, *random_expressions.expression(random, depth=3 + part % 3))
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_random_reductions(stream, part):
+    for number in range(500 if NIGHTLY else 4):
+        random = np.random.default_rng([part, number])
+        text, given, want, slack = random_expressions.reduction(random)
+        with np.errstate(all="ignore"):
+            got = stream.eval(text, given).numpy()
+        if not random_expressions.near(got, want, slack):
+            shown = {name: (str(value.dtype), value.tolist()) for name, value in given.items()}
+            pytest.fail(f"{text} of {shown} is {got.dtype} {got.tolist()}, not {want.tolist()}")
