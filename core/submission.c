@@ -565,10 +565,11 @@ static bool cancel_unstarted(struct bhi_submission *submission) {
 
 #define MOST_DEATHS 8u
 
-bool bhi_submission_again(const struct bhi_submission *submission, bool victim) {
-    return submission->repeat >= (victim ? BHI_REPEAT_VICTIM : BHI_REPEAT_ALWAYS) &&
-           !submission->cancel_requested && !submission->skip_requested && !submission->doomed &&
-           submission->deaths < MOST_DEATHS;
+bool bhi_submission_again(const struct bhi_submission *submission, enum bhi_repeat least) {
+    const bool unwanted =
+        submission->cancel_requested || submission->skip_requested || submission->doomed;
+    return submission->repeat >= least && submission->deaths < MOST_DEATHS &&
+           (!unwanted || least == BHI_REPEAT_NEVER);
 }
 
 void bhi_submission_let_go(struct bhi_submission *submission) {

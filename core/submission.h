@@ -43,8 +43,8 @@ enum bhi_submission_state { BHI_QUEUED, BHI_RELEASED, BHI_ENDED };
 
 /* When a submission whose worker dies while it runs is put back, to run again (decision 92). */
 enum bhi_repeat {
-    BHI_REPEAT_NEVER,  /* what it has written it may read */
-    BHI_REPEAT_VICTIM, /* when nobody is to blame: all that it changes is the answer to a call */
+    BHI_REPEAT_NEVER, /* what it has written it may read */
+    BHI_REPEAT_VICTIM, /* when nobody is to blame: all that it changes is an answer, or what it loads */
     BHI_REPEAT_ALWAYS, /* a copy of the library's: it is never to blame */
 };
 
@@ -138,9 +138,10 @@ void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status s
                                   const char *message, const struct bhi_core_worker *worker);
 /* Ends a submission that gets no worker because of |why|. */
 void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_detail *why);
-/* Returns true if |submission|, whose worker died while it ran, or lost its device, runs again on the
- * next worker. |victim|: nobody is to blame for that. */
-bool bhi_submission_again(const struct bhi_submission *submission, bool victim);
+/* Returns true if |submission|, whose worker died while it ran, or lost its device, is put back, to run
+ * again, where those from |least| on are. BHI_REPEAT_NEVER: nothing of it has run; then it also goes
+ * back if nobody wants it any more, and ends there. */
+bool bhi_submission_again(const struct bhi_submission *submission, enum bhi_repeat least);
 #define BHI_CANCELLED_UNSTARTED "cancelled before it started"
 /* Dooms a submission because its strict stream has failed with |failure|. */
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure);

@@ -380,7 +380,7 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
         bhi_core_worker_violation(worker, "it claims more time on the device than has passed");
         return false;
     }
-    if (outcome->status == BH_DEVICE_LOST && bhi_submission_again(submission, false)) {
+    if (outcome->status == BH_DEVICE_LOST && bhi_submission_again(submission, BHI_REPEAT_ALWAYS)) {
         worker->life.loss = BHI_LOSS_FINAL; /* the next worker runs the copy */
         bhi_core_worker_kill(worker, BHI_KILL_LOST, 0, "its device was lost");
         return false;

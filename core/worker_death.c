@@ -40,10 +40,50 @@ static uint64_t turn_of(const struct bhi_core_worker *worker,
     return turn_ns < submission->released_ns ? submission->released_ns : turn_ns;
 }
 
-/* Returns true if |submission|, which the worker had begun, runs again on the next one. */
-static bool runs_again(const struct bhi_submission *submission, const struct bhi_death *death) {
-    return bhi_submission_again(submission, death->outcome.status == BH_ZYGOTE_LOST ||
-                                                death->cause == BHI_CAUSE_OUTSIDE);
+/* Compiling runs no part of the kernel. */
+static bool compiled(const struct bhi_core_worker *worker, const struct bhi_death *death,
+                     uint64_t seq) {
+    return !worker->life.violated && death->snapshot.compiles == seq &&
+           !death->snapshot.compile_ended;
+}
+
+/* Has it begun to run? If not, its worker was killed because of its time, or of a cancel. */
+static bool has_begun(const struct bhi_core_worker *worker, const struct bhi_death *death,
+                      const struct bhi_submission *submission) {
+    return submission->runs_kernel && !compiled(worker, death, submission->seq) &&
+           (worker->life.violated || submission->end_requested ||
+            submission->seq <= death->snapshot.started);
+}
+
+/* Did its deadline pass because somebody had stopped the process? */
+static bool was_stopped(const struct bhi_core_worker *worker, bh_status status) {
+    return worker->life.kill_stopped && (status == BH_DEADLINE || status == BH_COMPILE_FAILED);
+}
+
+/* Somebody else ended the worker, or its zygote: nobody here is to blame. One that was given up may
+ * still write. */
+static bool ended_by_others(const struct bhi_core_worker *worker, const struct bhi_death *death) {
+    const bh_status status = death->outcome.status;
+    return !worker->life.given_up &&
+           (status == BH_ZYGOTE_LOST || death->cause == BHI_CAUSE_OUTSIDE ||
+            was_stopped(worker, status));
+}
+
+/* Returns which submissions run again after such a death, if |submission| is one: what has not begun
+ * has written nothing. */
+static enum bhi_repeat least_repeat(const struct bhi_core_worker *worker,
+                                    const struct bhi_death *death,
+                                    const struct bhi_submission *submission) {
+    if (!ended_by_others(worker, death)) {
+        return BHI_REPEAT_ALWAYS;
+    }
+    return has_begun(worker, death, submission) ? BHI_REPEAT_VICTIM : BHI_REPEAT_NEVER;
+}
+
+/* Returns true if |submission|, which the worker had taken, is put back. */
+static bool runs_again(const struct bhi_core_worker *worker, const struct bhi_death *death,
+                       const struct bhi_submission *submission) {
+    return bhi_submission_again(submission, least_repeat(worker, death, submission));
 }
 
 /* Puts submissions that were never started (E13), and those that run again, back to the head of the
@@ -54,7 +94,7 @@ static void put_back(struct bhi_core_worker *worker, const struct bhi_death *dea
     for (struct bhi_list *node = worker->inflight.prev, *before = node->prev;
          node != &worker->inflight; node = before, before = node->prev) {
         struct bhi_submission *last = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (last->seq <= started && !runs_again(last, death)) {
+        if (last->seq <= started && !runs_again(worker, death, last)) {
             continue;
         }
         /* A submission that was cancelled, let go or doomed while it was in the lane does not run
@@ -122,10 +162,14 @@ bool bhi_outcome_is_crash(const struct bhi_outcome *outcome) {
 
 /* Counts the death, whoever's doing it was, against the submission that was running, if it may run
  * again: nothing else would end one that no worker survives (E9). Returns false if it may not. */
-static bool count_death(const struct bhi_core_worker *worker, uint64_t culprit, uint64_t started) {
+static bool count_death(const struct bhi_core_worker *worker, const struct bhi_death *death,
+                        uint64_t culprit, uint64_t started) {
+    const bool timed =
+        worker->life.kill == BHI_KILL_DEADLINE || worker->life.kill == BHI_KILL_COMPILE;
     BHI_LIST_FOR(struct bhi_submission, s, &worker->inflight, link) {
-        if (s->seq == culprit && culprit <= started && s->repeat != BHI_REPEAT_NEVER) {
-            s->deaths += worker->life.kill == BHI_KILL_DEADLINE ? DEADLINE_COSTS : 1;
+        if (s->seq == culprit && culprit <= started &&
+            s->repeat >= least_repeat(worker, death, s)) {
+            s->deaths += timed ? DEADLINE_COSTS : 1;
             return true;
         }
     }
@@ -145,25 +189,9 @@ static void tell_loss(char message[512], uint64_t event, bool own, const char *h
     bhi_format(message, 512, "its worker died while %s; this result was lost: %.299s", whose, how);
 }
 
-/* Compiling runs no part of the kernel. */
-static bool compiled(const struct bhi_core_worker *worker, const struct bhi_death *death,
-                     uint64_t seq) {
-    return !worker->life.violated && death->snapshot.compiles == seq &&
-           !death->snapshot.compile_ended;
-}
-
-/* Has it begun to run? If not, its worker was killed because of its time, or of a cancel. */
-static bool has_begun(const struct bhi_core_worker *worker, const struct bhi_death *death,
-                      const struct bhi_submission *submission) {
-    return submission->runs_kernel && !compiled(worker, death, submission->seq) &&
-           (worker->life.violated || submission->end_requested ||
-            submission->seq <= death->snapshot.started);
-}
-
 static bh_blame blame_of(const struct bhi_core_worker *worker, const struct bhi_death *death,
                          const struct bhi_submission *submission, bh_status status) {
-    const bool timed = status == BH_DEADLINE || status == BH_COMPILE_FAILED;
-    if (death->cause == BHI_CAUSE_OUTSIDE || (timed && worker->life.kill_stopped)) {
+    if (death->cause == BHI_CAUSE_OUTSIDE || was_stopped(worker, status)) {
         return BH_BLAME_NONE;
     }
     bh_blame blame = bhi_past_blame(&worker->past, submission, status);
@@ -296,14 +324,15 @@ static bool lose_inflight(struct bhi_core_worker *worker, const struct bhi_death
         worker->life.kill == BHI_KILL_COMPILE || worker->life.kill == BHI_KILL_PROTOCOL ||
         worker->life.loss == BHI_LOSS_FINAL) {
         started = started < culprit ? culprit : started;
-    } else if (death->cause == BHI_CAUSE_OUTSIDE && started == culprit &&
-               !has_begun(worker, death, submission_of(worker, culprit))) {
-        started--; /* it was compiled, and nobody is to blame: the next worker runs it */
-        culprit = 0;
     }
-    const bool counted = count_death(worker, culprit, started);
+    const struct bhi_submission *running = submission_of(worker, culprit);
+    const bool callers = running && running->repeat == BHI_REPEAT_NEVER;
+    const bool counted = count_death(worker, death, culprit, started);
     if (!death->closing) {
         put_back(worker, death, started);
+    }
+    if (callers && !submission_of(worker, culprit)) {
+        culprit = 0; /* it had not begun, and the next worker runs it */
     }
     const bool blame =
         counted || (!bhi_list_empty(&worker->inflight) && oldest(worker)->seq <= started);

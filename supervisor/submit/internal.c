@@ -38,9 +38,7 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
         payload->submission.due_ns = bhi_deadline_ns(internal->deadline_ns);
     }
     payload->submission.failure_reported = internal->failure_uncounted;
-    if (internal->failure_uncounted) { /* a caller waits for it */
-        payload->submission.repeat = BHI_REPEAT_VICTIM;
-    }
+    payload->submission.repeat = BHI_REPEAT_VICTIM; /* it reads nothing that it writes */
     payload->submission.event->library = internal->hidden;
     payload->file = internal->file;
     if (payload->file) {

@@ -214,6 +214,15 @@ static void result(struct line *line, bh_status status) {
     BHT_TRUE(ends(line, (struct bhi_outcome){.status = status, .executed = BH_EXECUTED_YES}));
 }
 
+/* Its worker is gone, and another one takes over. */
+static inline void next_worker(struct line *line) {
+    bhi_core_worker_fini(&line->worker);
+    bhi_core_worker_init(&line->worker, &core);
+    bhi_stream_bind(&line->stream, &line->worker);
+    bhi_stream_served(&line->stream);
+    bhi_core_pump(&core);
+}
+
 /* Its worker is dead of |status|, which |text| explains. */
 static inline bool dead(struct line *line, bh_status status, const char *text,
                         struct bhi_progress_snapshot snapshot) {

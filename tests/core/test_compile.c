@@ -107,13 +107,56 @@ TEST(a_compile_whose_processor_time_is_unknown) {
     end_killed(PASSED);
 }
 
-/* Somebody has stopped its worker (SIGSTOP): nobody is blamed. */
-TEST(a_compile_in_a_stopped_worker_blames_nobody) {
+/* Its worker has died while it compiled, and that costs the stream nothing: the next one compiles it. */
+static void goes_on(bh_status status) {
+    BHT_TRUE(dead(&a, status, "worker 7 died", snapshot));
+    BHT_EQ(bhi_event_state(event), BH_EVENT_PENDING);
+    BHT_EQ(a.stream.restart.losses, 0);
+    next_worker(&a);
+    since_ns = a.worker.running_since_ns;
+}
+
+/* Somebody has stopped its worker (SIGSTOP): nobody is blamed, and the next worker compiles it. Each time
+ * takes a deadline, so twice is enough (E9). */
+TEST(a_compile_in_a_stopped_worker_is_tried_once_more) {
     begin(7 * MS, BH_FOREVER);
     fake.stopped = true;
     BHT_EQ(look(4 * LIMIT, 0), BH_FOREVER);
+    goes_on(BH_COMPILE_FAILED);
+    fake.kills = 0;
+    (void)look(0, 0);
+    BHT_EQ(look(4 * LIMIT, 0), BH_FOREVER);
     end_killed(PASSED "; in 400 ms it used 0 ms of processor time; somebody had stopped the "
                       "worker (SIGSTOP)");
+}
+
+/* A zygote that dies takes its workers with it, whatever they compile. Each death counts (E9). */
+TEST(a_compile_survives_seven_zygotes) {
+    begin(7 * MS, BH_FOREVER);
+    for (int deaths = 0; deaths < 7; deaths++) {
+        goes_on(BH_ZYGOTE_LOST);
+    }
+    BHT_TRUE(dead(&a, BH_ZYGOTE_LOST, "worker 7 died", snapshot));
+    BHT_EQ(event->verdict.status, BH_ZYGOTE_LOST);
+    BHT_EQ(event->verdict.executed, BH_EXECUTED_NO);
+    BHT_EQ(event->verdict.blame, BH_BLAME_NONE);
+}
+
+/* One that has ended its compile may have written anything. */
+TEST(a_kernel_that_runs_dies_with_its_zygote) {
+    begin(7 * MS, BH_FOREVER);
+    snapshot.compile_ended = true;
+    BHT_TRUE(dead(&a, BH_ZYGOTE_LOST, "worker 7 died", snapshot));
+    BHT_EQ(event->verdict.status, BH_ZYGOTE_LOST);
+    BHT_EQ(event->verdict.executed, BH_EXECUTED_UNKNOWN);
+}
+
+/* SIGKILL has not ended its process, which may go on: nobody else may do the same. */
+TEST(a_compile_is_not_repeated_beside_its_worker) {
+    begin(7 * MS, BH_FOREVER);
+    a.worker.life.given_up = true;
+    BHT_TRUE(dead(&a, BH_ZYGOTE_LOST, "worker 7 died", snapshot));
+    BHT_EQ(event->verdict.status, BH_ZYGOTE_LOST);
 }
 
 /* What is lost with it has another status, and so not its reason: there is nothing to raise. */

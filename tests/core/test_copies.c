@@ -28,11 +28,7 @@ static void die_of(struct line *line, unsigned begun, bh_status status,
         bhi_core_worker_kill(&line->worker, BHI_KILL_DEADLINE, late->id, "late");
     }
     (void)bhi_core_worker_died(&line->worker, &death);
-    bhi_core_worker_fini(&line->worker);
-    bhi_core_worker_init(&line->worker, &core);
-    bhi_stream_bind(&line->stream, &line->worker);
-    bhi_stream_served(&line->stream);
-    bhi_core_pump(&core);
+    next_worker(line);
 }
 
 static void die(struct line *line, unsigned begun, const struct bh_event *late) {

@@ -371,8 +371,8 @@ TEST(test_the_errno_of_what_cannot_be_published) {
 }
 
 /* Its deadline passes before it begins, or while it is compiled, and its worker is killed. |begins|:
- * it begins before the signal comes. The text and |executed| agree (E13, E14), and nobody is blamed
- * if the worker had been stopped (T2). */
+ * it begins before the signal comes. The text and |executed| agree (E13, E14). If the worker had been
+ * stopped, nobody is blamed (T2), and what had not begun goes back. */
 static void killed_early(bool compiles, bool begins, bool stopped) {
     again();
     fake.stopped = stopped;
@@ -390,6 +390,12 @@ static void killed_early(bool compiles, bool begins, bool stopped) {
     }
     bhi_core_worker_mend_text(&a.worker, &snapshot);
     dead(&a, compiles ? BH_COMPILE_FAILED : BH_DEADLINE, a.worker.life.kill_text, snapshot);
+    if (stopped && !begins) {
+        BHT_EQ(bhi_event_state(event), BH_EVENT_PENDING);
+        next_worker(&a);
+        result(&a, BH_OK);
+        return;
+    }
     const char *unbegun = strstr(event->verdict.message, "; the submission had not begun");
     const char *began = strstr(event->verdict.message, "; the submission began as its worker was");
     BHT_EQ(event->verdict.executed, begins ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO);

@@ -15,6 +15,15 @@ static bool is_compiling(const struct worker *worker, uint64_t seq) {
     return !worker->caught && worker_compiles(worker, seq);
 }
 
+/* Nothing of it has run, and others ended its worker, or its zygote: it runs elsewhere, until eight
+ * deaths have hit it. */
+static bool is_spared(const struct world *world, const struct worker *worker, uint64_t seq) {
+    const int work = worker->records[seq].work;
+    const bool others = was_killed_by_others(worker) || worker->death.status == BH_ZYGOTE_LOST;
+    return others && (is_compiling(worker, seq) || world->program->works[work].compiles) &&
+           world->lives[work].deaths < 8;
+}
+
 /* What a death comes to for each that was in the lane, from what physically happened. */
 static bool judge(struct world *world, const struct worker *worker, bool closing) {
     const struct bhi_core_worker *core_worker = &worker->core;
@@ -54,11 +63,14 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
                core_worker->life.kill == BHI_KILL_CANCEL ||
                core_worker->life.kill == BHI_KILL_COMPILE) {
         started = started < culprit ? culprit : started;
-    } else if (was_killed_by_others(worker) && started == culprit &&
-               (is_compiling(worker, culprit) ||
-                world->program->works[worker->records[culprit].work].compiles)) {
-        started--; /* the next worker compiles it, and nobody is to blame for what is lost */
-        culprit = 0;
+    }
+    if (culprit && culprit <= started && is_spared(world, worker, culprit)) {
+        world->lives[worker->records[culprit].work].deaths++;
+        lost = true; /* it costs the stream nothing */
+        tally(TALLY_SPARED);
+        if (!closing && is_spared(world, worker, culprit)) {
+            culprit = 0; /* the next worker compiles it, and nobody is to blame for what is lost */
+        }
     }
     bh_status status = worker->death.status;
     for (uint64_t seq = core_worker->harvested + 1; seq <= worker->published; seq++) {
@@ -68,7 +80,7 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
         }
         struct due due = {.status = status, .origin = NOBODY, .anyhow = true, .cause = NO_CAUSE};
         const struct opinion *opinion = &world->oracle.works[work];
-        if (seq <= started) {
+        if (seq <= started && (closing || !is_spared(world, worker, seq))) {
             lost = true;
             due.cause.signal = worker->death.signal;
             due.cause.exit_code = worker->death.exit_code;

@@ -48,6 +48,7 @@
     X(LIED_DEADLINE, "said that it was told, and was not")                                         \
     X(LIED_TIME, "claimed more time on the device than there was")                                 \
     X(OUTLIVED_KILL, "killed for one that ended before the signal")                                \
+    X(SPARED, "put back, since others ended its worker while it compiled")                         \
     X(ZYGOTE_LOST, "worker lost with its zygote")                                                  \
     X(UNAVAILABLE, "stream became UNAVAILABLE")                                                    \
     X(HEALED, "stream healed")                                                                     \

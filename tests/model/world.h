@@ -107,6 +107,7 @@ struct life {
     bool begun, done; /* physically, ever */
     bool recorded_ok; /* its completion record was taken in, and is a good one */
     uint8_t runs;
+    uint8_t deaths;                      /* of workers that others ended before they had begun it */
     uint64_t old[BUFFERS], out[BUFFERS]; /* memory before its run, and what a whole run left */
     uint32_t buffers;                    /* bit mask: references that it holds */
     struct bh_verdict verdict;           /* as it was when it ended */

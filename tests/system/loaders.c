@@ -148,6 +148,22 @@ TEST(a_header_that_kills) {
     expect_tensor(buffer);
 }
 
+/* Somebody kills the loader, or its zygote, in the middle of a load: the next one loads all of it. */
+TEST(a_load_whose_loader_is_killed) {
+    for (int with_zygote = 0; with_zygote < 2; with_zygote++) {
+        bh_context *context = fx_context("1:loaded:1=stop");
+        make_files();
+        bh_file_source source = raw();
+        bh_buffer *buffer = fx_load(context, &source);
+        const pid_t loader = fx_await_stopped();
+        unsetenv("BULKHEAD_TEST_FAULTS"); /* of the next zygote's workers none stops */
+        fx_kill(with_zygote ? fx_parent(loader) : loader, SIGKILL);
+        const bh_verdict verdict = fx_expect(fx_load_event(buffer), BH_OK);
+        BHT_NE(verdict.worker_pid, loader);
+        BHT_EQ(memcmp(fx_mapped(buffer), "0123456789", 10), 0);
+    }
+}
+
 TEST(a_load_over_its_deadline) {
     bh_context *context = fx_context("1:load:1=hang");
     make_files();
