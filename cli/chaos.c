@@ -15,6 +15,7 @@
 #include "base/selector.h"
 #include "chaos/engine/engine.h"
 #include "chaos/report/report.h"
+#include "cli/chaos_host.h"
 #include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/clock.h"
@@ -37,7 +38,7 @@ static const uint64_t default_duration_ns = 60000000000u;
 static const uint32_t base_descriptors = 96, stream_descriptors = 64;
 static const uint64_t most_faults = 100000000;
 static const unsigned most_numbered = 100000; /* the most histories of one seed in a folder */
-static const double default_rate = 20, least_rate = 0.001, most_rate = 10000;
+static const double default_rate = 20;
 static const double default_find_rate = 0.01, least_share = 1e-7;
 static const uint64_t plain_line_ns = 10000000000u; /* between lines if there is no terminal */
 
@@ -54,21 +55,6 @@ struct chaos {
 };
 
 /* -- arguments ------------------------------------------------------------------------------- */
-
-static bool parse_rate(const char *text, double *out_rate, struct bhi_complaint *complaint) {
-    char *end;
-    const size_t digits = strspn(text, "0123456789.");
-    errno = 0;
-    *out_rate = strtod(text, &end);
-    if (!digits || end != text + digits || (*end && strcmp(end, "/s") != 0) || errno) {
-        return bhi_refuse(complaint, "it is not a rate such as 20/s or 0.5, from %g to %g a second",
-                          least_rate, most_rate);
-    }
-    if (*out_rate < least_rate || *out_rate > most_rate) {
-        return bhi_refuse(complaint, "it is not between %g and %g a second", least_rate, most_rate);
-    }
-    return true;
-}
 
 /* Parses 0.001 or 1/1000. */
 static bool parse_share(const char *text, double *out_share, struct bhi_complaint *complaint) {
@@ -115,7 +101,7 @@ static bool parse_item(void *user, const struct bhi_arg *item, struct bhi_compla
         chaos->chosen = true;
         return bhi_fault_parse(value, &options->fault_set, complaint);
     case BHI_CHAOS_RATE:
-        return parse_rate(value, &options->rate, complaint);
+        return bhi_parse_rate(value, &options->rate, complaint);
     case BHI_CHAOS_FIND_RATE:
         return parse_share(value, &options->find_rate, complaint);
     case BHI_CHAOS_HISTORY:
@@ -541,5 +527,8 @@ static int chaos_main(const struct bhi_args *args) {
 }
 
 int bhi_chaos_main(const struct bhi_args *args) {
+    if (bhi_chaos_host_asked(args)) {
+        return bhi_chaos_host_main(args);
+    }
     return bhi_error_json(bhi_args_has(args, BHI_CHAOS_JSON), chaos_main, args);
 }

@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "tool/nearest.h"
@@ -452,6 +453,11 @@ static const struct bhi_section chaos_sections[] = {
      "others.\n\n"
      "garbage and close need the right to trace a worker: root, or CAP_SYS_PTRACE. Without that "
      "right they are skipped, and the report says so."},
+    {"Other hosts", "--attach and --run take --seed, --duration, --count, --faults (kill, segv, "
+                    "stop, slow, garbage, close; default: "
+                    "kill,stop,slow), --targets, --rate (default: 5/s), --schedule and --log. They "
+                    "hit no process but those of "
+                    "Bulkhead below the host. What they have stopped goes on when they end."},
     {"Verdict",
      "valid: no event was lost; each READY result is right to the bit; each poisoned event leads "
      "to a fault; a second look at an event gave the same answer; streams recovered in time; "
@@ -476,6 +482,10 @@ static const struct bhi_example chaos_examples[] = {
     {"bulkhead chaos --seed 7 --outside --duration 10s --json | tail -n 1 | jq -r .verdict",
      "Faults from a second process; prints only the verdict."},
     {"bulkhead chaos --replay chaos-7.jsonl", "Repeats a run that failed."},
+    {"bulkhead chaos --attach 4711 --targets worker,compiler --rate 10",
+     "Kills and stops workers and compilers of the host 4711 for a minute."},
+    {"bulkhead chaos --run --log faults.jsonl -- ./service --selftest",
+     "Does so to a program of one's own until it ends."},
 };
 
 static const struct bhi_section devices_sections[] = {
@@ -661,11 +671,15 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
     [BHI_COMMAND_CHAOS] =
         {.id = BHI_COMMAND_CHAOS,
          .name = "chaos",
+         .operand = "-- COMMAND [ARGUMENT]...",
+         .most_operands = SIZE_MAX,
          .summary = "Break workers on purpose, and check the results",
          .description =
              "Runs a workload with known answers on several sandboxed workers and injects "
              "faults. Then an independent checker verifies the history of all requests, results "
-             "and faults.",
+             "and faults.\n\n"
+             "With --attach or --run it injects faults into the workers of another program, and "
+             "checks nothing.",
          SECTIONS(chaos_sections),
          EXAMPLES(chaos_examples)},
     [BHI_COMMAND_DEVICES] = {.id = BHI_COMMAND_DEVICES,
@@ -705,7 +719,7 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
                              EXAMPLES(version_examples)},
     [BHI_COMMAND_HELP] = {.id = BHI_COMMAND_HELP,
                           .name = "help",
-                          .operand = "COMMAND",
+                          .operand = "-- COMMAND [ARGUMENT]...",
                           .most_operands = 1,
                           .summary = "Explain a command",
                           .description = "Prints the help of COMMAND, or the list of commands.",

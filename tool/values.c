@@ -122,6 +122,22 @@ bool bhi_parse_grace(const char *text, uint64_t *out_ns, struct bhi_complaint *c
                                 : refuse_none(complaint);
 }
 
+bool bhi_parse_rate(const char *text, double *out_rate, struct bhi_complaint *complaint) {
+    static const double least_rate = 0.001, most_rate = 10000;
+    char *end;
+    const size_t digits = strspn(text, "0123456789.");
+    errno = 0;
+    *out_rate = strtod(text, &end);
+    if (!digits || end != text + digits || (*end && strcmp(end, "/s") != 0) || errno) {
+        return bhi_refuse(complaint, "it is not a rate such as 20/s or 0.5, from %g to %g a second",
+                          least_rate, most_rate);
+    }
+    if (*out_rate < least_rate || *out_rate > most_rate) {
+        return bhi_refuse(complaint, "it is not between %g and %g a second", least_rate, most_rate);
+    }
+    return true;
+}
+
 bool bhi_parse_text(const char *text, const char *what, const char **out,
                     struct bhi_complaint *complaint) {
     *out = text;

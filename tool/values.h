@@ -41,6 +41,8 @@ bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint
 bool bhi_parse_finite_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint);
 /* As bhi_parse_finite_duration, but accepts zero. For --grace. */
 bool bhi_parse_grace(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint);
+/* Parses a rate a second such as "20/s" or "0.5". */
+bool bhi_parse_rate(const char *text, double *out_rate, struct bhi_complaint *complaint);
 /* Takes |text| as it is. Refuses an empty one: "the WHAT is empty". */
 bool bhi_parse_text(const char *text, const char *what, const char **out,
                     struct bhi_complaint *complaint);

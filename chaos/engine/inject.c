@@ -101,8 +101,7 @@ static void inject_zygote(const struct bhi_injection *injection, struct bhi_inje
 
 /* Returns a copy of the worker's end of its control channel, which is its only connected Unix
  * stream. Returns -1 if there is none or access is denied. */
-static int control_socket(int32_t pid, struct bhi_injected *injected) {
-    const int pidfd = hold(pid, is_worker);
+static int control_socket(int pidfd, int32_t pid, struct bhi_injected *injected) {
     int found = -1, error = pidfd < 0 ? errno : ENOENT;
     for (int fd = 0; pidfd >= 0 && fd < MOST_DESCRIPTORS && found < 0; fd++) {
         const int copy = pidfd_getfd(pidfd, fd, 0);
@@ -125,9 +124,6 @@ static int control_socket(int32_t pid, struct bhi_injected *injected) {
             close(copy);
         }
     }
-    if (pidfd >= 0) {
-        close(pidfd);
-    }
     if (found < 0) {
         miss(injected, "the control socket of worker %d: %s%s", pid, strerror(error),
              error == EPERM ? " (it takes the right to trace it: CAP_SYS_PTRACE)" : "");
@@ -135,11 +131,12 @@ static int control_socket(int32_t pid, struct bhi_injected *injected) {
     return found;
 }
 
-static void inject_socket(const struct bhi_injection *injection, struct bhi_injected *injected) {
+void bhi_inject_socket(const struct bhi_injection *injection, int pidfd,
+                       struct bhi_injected *injected) {
     uint64_t words[GARBAGE_BYTES / sizeof(uint64_t)];
     struct bhi_random random;
     injected->pids[injected->pid_count++] = injection->pid;
-    const int control = control_socket(injection->pid, injected);
+    const int control = control_socket(pidfd, injection->pid, injected);
     if (control < 0) {
         return;
     }
@@ -154,6 +151,14 @@ static void inject_socket(const struct bhi_injection *injection, struct bhi_inje
         miss(injected, "the control socket of worker %d: %s", injection->pid, strerror(errno));
     }
     close(control);
+}
+
+static void inject_socket(const struct bhi_injection *injection, struct bhi_injected *injected) {
+    const int pidfd = hold(injection->pid, is_worker);
+    bhi_inject_socket(injection, pidfd, injected);
+    if (pidfd >= 0) {
+        close(pidfd);
+    }
 }
 
 void bhi_inject(const struct bhi_injection *injection, struct bhi_injected *out_injected) {

@@ -21,6 +21,9 @@ struct bhi_injected {
 };
 
 void bhi_inject(const struct bhi_injection *injection, struct bhi_injected *out_injected);
+/* garbage or close to the worker behind |pidfd|; below 0: it is gone, and errno says how. */
+void bhi_inject_socket(const struct bhi_injection *injection, int pidfd,
+                       struct bhi_injected *injected);
 /* Sends SIGCONT, if the process still exists: the end of slow. */
 void bhi_inject_resume(int32_t pid);
 
