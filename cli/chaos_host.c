@@ -205,8 +205,8 @@ static FILE *open_log(const struct attack *attack) {
 int bhi_chaos_host_main(const struct bhi_args *args) {
     struct bhi_complaint complaint;
     struct attack attack;
-    struct bhi_plan plan;
-    struct bhi_guard guard;
+    struct bhi_host_plan plan;
+    struct bhi_stop_guard guard;
     if (!parse(&attack, args, &complaint)) {
         return bhi_complain_usage("chaos", "%s; see bulkhead chaos --help", complaint.text);
     }

@@ -78,9 +78,9 @@ static _Noreturn void serve(int socket) {
 
 /* -- in the first ------------------------------------------------------------------------------- */
 
-bool bhi_guard_start(struct bhi_guard *guard, struct bhi_complaint *complaint) {
+bool bhi_guard_start(struct bhi_stop_guard *guard, struct bhi_complaint *complaint) {
     int ends[2];
-    *guard = (struct bhi_guard){.socket = -1};
+    *guard = (struct bhi_stop_guard){.socket = -1};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         return bhi_refuse(complaint, "no socket for the guard: %s", strerror(errno));
     }
@@ -100,11 +100,11 @@ bool bhi_guard_start(struct bhi_guard *guard, struct bhi_complaint *complaint) {
         close(ends[0]);
         return bhi_refuse(complaint, "the guard cannot be started: %s", strerror(errno));
     }
-    *guard = (struct bhi_guard){.pid = pid, .socket = ends[0]};
+    *guard = (struct bhi_stop_guard){.pid = pid, .socket = ends[0]};
     return true;
 }
 
-bool bhi_guard_watch(struct bhi_guard *guard, int pidfd) {
+bool bhi_guard_watch(struct bhi_stop_guard *guard, int pidfd) {
     char byte = 0;
     union {
         struct cmsghdr header;
@@ -123,11 +123,11 @@ bool bhi_guard_watch(struct bhi_guard *guard, int pidfd) {
            TEMP_FAILURE_RETRY(recv(guard->socket, &byte, 1, 0)) == 1 && byte;
 }
 
-void bhi_guard_end(struct bhi_guard *guard) {
+void bhi_guard_end(struct bhi_stop_guard *guard) {
     if (!guard->pid) {
         return;
     }
     close(guard->socket);
     (void)TEMP_FAILURE_RETRY(waitpid(guard->pid, NULL, 0));
-    *guard = (struct bhi_guard){.socket = -1};
+    *guard = (struct bhi_stop_guard){.socket = -1};
 }

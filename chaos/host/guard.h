@@ -8,15 +8,15 @@
 
 #include "formats/complaint.h"
 
-struct bhi_guard {
+struct bhi_stop_guard {
     pid_t pid; /* 0: none */
     int socket;
 };
 
-bool bhi_guard_start(struct bhi_guard *guard, struct bhi_complaint *complaint);
+bool bhi_guard_start(struct bhi_stop_guard *guard, struct bhi_complaint *complaint);
 /* Returns true once the guard has a copy of |pidfd|: then its process may be stopped. */
-bool bhi_guard_watch(struct bhi_guard *guard, int pidfd);
+bool bhi_guard_watch(struct bhi_stop_guard *guard, int pidfd);
 /* Continues all that it watches, and ends it. */
-void bhi_guard_end(struct bhi_guard *guard);
+void bhi_guard_end(struct bhi_stop_guard *guard);
 
 #endif

@@ -13,8 +13,8 @@ struct bhi_host_run {
     int pidfd;            /* its; the run ends with it */
     uint64_t duration_ns; /* of the run; UINT64_MAX: until the host has ended */
     uint64_t count;       /* faults that hit; 0: any number */
-    struct bhi_plan *plan;
-    struct bhi_guard *guard;
+    struct bhi_host_plan *plan;
+    struct bhi_stop_guard *guard;
     FILE *log;
     uint64_t hits, misses; /* out */
 };

@@ -24,9 +24,9 @@ static const uint32_t target_shares[BHI_TARGET_KINDS] = {
     [BHI_TARGET_WARDEN] = 1,  [BHI_TARGET_OPENER] = 1,
 };
 
-void bhi_plan_draw(struct bhi_plan *plan, uint64_t seed, uint32_t fault_set, uint32_t target_set,
-                   double rate) {
-    *plan = (struct bhi_plan){.fault_set = fault_set, .target_set = target_set};
+void bhi_plan_draw(struct bhi_host_plan *plan, uint64_t seed, uint32_t fault_set,
+                   uint32_t target_set, double rate) {
+    *plan = (struct bhi_host_plan){.fault_set = fault_set, .target_set = target_set};
     bhi_random_seed(&plan->random, seed, 2);
     const double twice = 2e9 / rate;
     plan->twice_gap_ns = twice < 1e18 ? (uint64_t)twice : (uint64_t)1e18;
@@ -49,7 +49,7 @@ static uint32_t draw(struct bhi_random *random, const uint32_t *shares, uint32_t
 }
 
 /* Draws the same number of values for each fault, so that no kind shifts the later ones. */
-static void draw_next(struct bhi_plan *plan) {
+static void draw_next(struct bhi_host_plan *plan) {
     struct bhi_planned *next = &plan->last;
     next->number++;
     next->at_ns += bhi_random_below(&plan->random, plan->twice_gap_ns + 1);
@@ -62,7 +62,7 @@ static void draw_next(struct bhi_plan *plan) {
     next->salt = bhi_random_next(&plan->random);
 }
 
-bool bhi_plan_next(struct bhi_plan *plan, struct bhi_planned *out_planned) {
+bool bhi_plan_next(struct bhi_host_plan *plan, struct bhi_planned *out_planned) {
     if (!plan->read) {
         draw_next(plan);
     } else if (plan->next < plan->read_count) {
@@ -111,7 +111,7 @@ static bool read_planned(const json_t *line, struct bhi_planned *out) {
     return fault != BHI_FAULT_SLOW || out->lasts_ns;
 }
 
-static bool load_lines(struct bhi_plan *plan, FILE *file, struct bhi_complaint *complaint) {
+static bool load_lines(struct bhi_host_plan *plan, FILE *file, struct bhi_complaint *complaint) {
     char *text = NULL;
     size_t size = 0, capacity = 0, number = 0;
     bool good = true;
@@ -133,8 +133,8 @@ static bool load_lines(struct bhi_plan *plan, FILE *file, struct bhi_complaint *
     return good;
 }
 
-bool bhi_plan_load(struct bhi_plan *plan, const char *path, struct bhi_complaint *complaint) {
-    *plan = (struct bhi_plan){0};
+bool bhi_plan_load(struct bhi_host_plan *plan, const char *path, struct bhi_complaint *complaint) {
+    *plan = (struct bhi_host_plan){0};
     FILE *file = bhi_interrupt_open(path);
     if (!file) {
         return bhi_refuse(complaint, "it cannot be opened: %s", strerror(errno));
@@ -147,7 +147,7 @@ bool bhi_plan_load(struct bhi_plan *plan, const char *path, struct bhi_complaint
     return good;
 }
 
-void bhi_plan_free(struct bhi_plan *plan) {
+void bhi_plan_free(struct bhi_host_plan *plan) {
     free(plan->read);
-    *plan = (struct bhi_plan){0};
+    *plan = (struct bhi_host_plan){0};
 }

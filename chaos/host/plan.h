@@ -16,7 +16,7 @@ struct bhi_planned {
     char stream[64]; /* whose worker, if there is one of that stream; empty: any */
 };
 
-struct bhi_plan {
+struct bhi_host_plan {
     struct bhi_random random;
     uint64_t twice_gap_ns;
     uint32_t fault_set, target_set;
@@ -34,12 +34,12 @@ struct bhi_plan {
 #define BHI_HOST_TARGETS_DEFAULT ((1u << BHI_TARGET_WARDEN) - 1)
 
 /* |rate|: faults a second. Neither set is empty. */
-void bhi_plan_draw(struct bhi_plan *plan, uint64_t seed, uint32_t fault_set, uint32_t target_set,
-                   double rate);
+void bhi_plan_draw(struct bhi_host_plan *plan, uint64_t seed, uint32_t fault_set,
+                   uint32_t target_set, double rate);
 /* Reads the lines that a run has logged. */
-bool bhi_plan_load(struct bhi_plan *plan, const char *path, struct bhi_complaint *complaint);
-void bhi_plan_free(struct bhi_plan *plan);
+bool bhi_plan_load(struct bhi_host_plan *plan, const char *path, struct bhi_complaint *complaint);
+void bhi_plan_free(struct bhi_host_plan *plan);
 /* The next fault; false after the last. */
-bool bhi_plan_next(struct bhi_plan *plan, struct bhi_planned *out_planned);
+bool bhi_plan_next(struct bhi_host_plan *plan, struct bhi_planned *out_planned);
 
 #endif
