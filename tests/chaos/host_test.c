@@ -102,7 +102,7 @@ TEST(what_is_no_log_is_refused) {
 /* -- the guard ---------------------------------------------------------------------------------- */
 
 static void await(pid_t pid, int options, int code) {
-    siginfo_t info;
+    siginfo_t info = {0};
     BHT_EQ(waitid(P_PID, (id_t)pid, &info, options), 0);
     BHT_EQ(info.si_code, code);
 }
@@ -141,7 +141,8 @@ TEST(what_is_stopped_goes_on_when_its_user_has_ended) {
         close(ends[0]);
         close(ends[1]);
         await(user, WEXITED, killed ? CLD_KILLED : CLD_EXITED);
-        await(stopped, WCONTINUED, CLD_CONTINUED);
+        await(stopped, WCONTINUED | (killed ? 0 : WNOHANG),
+              CLD_CONTINUED); /* the user waits for its guard */
         kill(stopped, SIGKILL);
         await(stopped, WEXITED, CLD_KILLED);
         while (waitpid(-1, NULL, 0) > 0) { /* the guard of a user that was killed is ours now */
