@@ -187,7 +187,7 @@ static bool carry_out(struct state *state, const struct bhi_planned *planned, bo
     }
     const char *missed = found ? inject(state, planned, &target, why) : "there was none";
     state->run->hits += !missed;
-    state->run->misses += missed != NULL;
+    state->run->misses += !!missed;
     *out_written = note(state, planned, found ? &target : NULL, missed);
     return *out_written;
 }
