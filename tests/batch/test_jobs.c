@@ -290,7 +290,7 @@ TEST(test_refusals) {
         {"`out`: {`0`: `-:u32[1]`}", "`out`: a job cannot use standard"},
         {"`inout`: {`0`: `x:-`}", "`inout`: a job cannot use standard"},
         {"`in`: {`0`: `x`, `0.0`: `y`}", "binding 0.0 is given twice"},
-        {"`in`: {`0`: `m.safetensors`}", "no tensor: write"},
+        {"`in`: {`0`: `m.safetensors`}", "no array: write"},
         {"`out`: {`0`: `y.npy`}", "`out` `0`: no dtype and shape"},
         {"`out`: {`0`: `y.npy:u33[1]`}", "'u33' is not a dtype"},
         {"`out`: {`0`: `y:u8[1]`, `1`: `y:u8[1]`}", "two bindings"},

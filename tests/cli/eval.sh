@@ -279,8 +279,9 @@ refuses "--set a=2.5: '2.5' has no type: write a=f32:2.5" eval 'z = a*x' "${in[@
 refuses "--set a=f23:2.5: 'f23' is not a type" eval 'z = a*x' "${in[@]}" --set a=f23:2.5
 refuses "--set a=u8:256: '256' is out of the range" eval 'z = a*x' "${in[@]}" --set a=u8:256
 refuses "--in x=gone.npy" eval 'z = x' --in x=gone.npy --out z=z.npy
-refuses "no tensor: write m.safetensors:NAME" eval 'z = x' --in x=m.safetensors --out z=z.npy
+refuses "no array: write m.safetensors:NAME" eval 'z = x' --in x=m.safetensors --out z=z.npy
 refuses "--out z=gone/z.npy" eval 'z = x' --in x=x.npy --out z=gone/z.npy
+refuses "no array: write m.npz:NAME" eval 'z = x' --in x=m.npz --out z=z.npy
 refuses "--out z=z.npy:like:x: no ':like:x' here: eval infers type and shape; write z=z.npy" \
     eval 'z = x' --in x=x.npy --out z=z.npy:like:x
 refuses "no ':f32:4x2' here: eval infers" eval 'z = x' --in x=x.npy --out z=z.npy:f32:4x2

@@ -117,8 +117,8 @@ refuses "no binding is given as 'Z'; the inputs are 0, X[1]" \
     "${run[@]}" --in 0=x.npy --in 'X[1]=x.npy' --out '1=o.npy:like Z'
 refuses "--out 1=o.npy:like:: like needs a binding" "${run[@]}" --out 1=o.npy:like:
 refuses "the file name is empty" "${run[@]}" --in 0=
-refuses "--in 0=m.safetensors: no tensor: write m.safetensors:NAME" "${run[@]}" --in 0=m.safetensors
-refuses "--in 0=m.safetensors:: the tensor's name is empty" "${run[@]}" --in 0=m.safetensors:
+refuses "--in 0=m.safetensors: no array: write m.safetensors:NAME" "${run[@]}" --in 0=m.safetensors
+refuses "--in 0=m.safetensors:: the array's name is empty" "${run[@]}" --in 0=m.safetensors:
 refuses "--in 0.0=x.npy: binding 0.0 is given twice" "${run[@]}" --in 0=x.npy --in 0.0=x.npy
 refuses "no dtype and shape: write o.npy:f32:N" "${run[@]}" --out 1=o.npy
 refuses "'f31' is not a dtype; it is one of f16 f32 f64" "${run[@]}" --out '1=o.npy:f31[4]'
