@@ -91,6 +91,26 @@ TEST(compiles_that_alternate_end) {
     end_killed(BHI_KILL_DEADLINE);
 }
 
+/* The turn of one that is cancelled behind others comes without a notice. So it is looked for in short
+ * steps, however much time the others have. */
+TEST(a_cancelled_one_is_looked_for) {
+    static const uint64_t deadlines_ns[] = {1000 * LIMIT, BH_FOREVER};
+    for (size_t i = 0; i < BHT_COUNT(deadlines_ns); i++) {
+        again();
+        fake.late = true;
+        next_deadline_ns = deadlines_ns[i];
+        (void)submit(&a, NULL, NULL);
+        struct bh_event *cancelled = submit(&a, NULL, NULL);
+        snapshot = (struct bhi_progress_snapshot){.started = 2};
+        bhi_submission_cancel(cancelled->submission);
+        const uint64_t now_ns = fake.now_ns;
+        BHT_WITHIN(bhi_core_worker_deadline(&a.worker, now_ns, &snapshot), now_ns + 1,
+                   now_ns + 5 * MS);
+        result(&a, BH_OK);
+        result(&a, BH_OK);
+    }
+}
+
 /* What waits for a worker until shortly before it is due has the rest of the time to run. Its
  * verdict names the deadline that was asked for, not that rest. */
 TEST(a_deadline_that_counts_the_wait_leaves_the_rest) {

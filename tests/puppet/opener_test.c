@@ -22,6 +22,7 @@ enum conduct { ANSWERS, DIES, TAKES_TWICE, SAYS_NOTHING_KNOWN };
 static struct {
     enum conduct conduct; /* of the next one that is started */
     unsigned started;
+    int no_tree; /* the errno with which open_tree fails; 0: it does not */
 } fake;
 
 /* The answer to |what|, at |socket|: that there is no such file, and who wanted it. */
@@ -74,8 +75,14 @@ BHT_WRAP(int, bhi_spawn, const char *path, const char *mode, int socket, pid_t *
     return pidfd_open(pid, 0);
 }
 
+BHT_WRAP(int, open_tree, int folder, const char *path, unsigned flags) {
+    errno = fake.no_tree;
+    return fake.no_tree ? -1 : __real_open_tree(folder, path, flags);
+}
+
 static void begin(void) {
     fake.started = 0;
+    fake.no_tree = 0;
     fake.conduct = ANSWERS;
 }
 
@@ -178,6 +185,20 @@ TEST(ids_of_files_are_the_threads) {
         (void)setfsuid(0);
         (void)setfsgid(0);
         expect(3, 0, 0);
+    }
+}
+
+/* Some filters answer that they forbid open_tree, others that there is none: the current folder is opened
+ * in another way. Without a descriptor there is none. */
+TEST(a_filter_may_forbid_open_tree) {
+    static const int errors[] = {EPERM, ENOSYS, EMFILE};
+    for (size_t i = 0; i < BHT_COUNT(errors); i++) {
+        struct bhi_opening out;
+        bh_detail detail;
+        fake.no_tree = errors[i];
+        BHT_EQ(ask(&out, &detail), BH_OK);
+        BHT_EQ(out.error, errors[i] == EMFILE ? EMFILE : ENOENT);
+        BHT_EQ(fake.started, 1);
     }
 }
 

@@ -163,6 +163,7 @@ TEST(says_when_there_is_none) {
     /* Another part of the tree is mounted: /a is not above /ab. */
     make_layout("3:memory:/ab\n", "/a", "cgroup", "rw,memory");
     bht_put("", "%s/fs/b/cgroup.procs", root);
+    bht_put("", "%s/fsb/cgroup.procs", root);
     BHT_EQ(open_layout(&cgroup), -ENOENT);
     /* A name that no message to the warden can carry. */
     bht_put("3:memory:/a/\xff\n", "%s", proc_cgroup);

@@ -544,6 +544,23 @@ TEST(in_place_and_overlapping) {
         {.name = "x", .buffer = x}, {.name = "y", .buffer = part}, {.name = "z", .buffer = part}};
     refused(two, b, 3, "output 'y' overlaps 'z'");
 
+    /* Elements of another size begin together, and lie elsewhere from the second on. */
+    static const bh_parameter sizes[] = {{"x", BH_PARAMETER_IN, "T"}, {"y", BH_PARAMETER_OUT, "U"}};
+    const bh_template_options changes = options_of("changes", "y = U(x);", sizes, 2);
+    bh_buffer *memory = fx_buffer(context, 8 * COUNT);
+    bh_description narrow = {.struct_size = sizeof narrow, .kind = BH_NUMBER_INT, .bits = 32};
+    narrow.lanes = 1;
+    narrow.rank = 1;
+    narrow.shape[0] = COUNT;
+    bh_description wide = narrow;
+    wide.bits = 64;
+    for (int i = 0; i < 2; i++) {
+        const bh_argument d[] = {
+            {.name = "x", .buffer = memory, .description = i ? &wide : &narrow},
+            {.name = "y", .buffer = memory, .description = i ? &narrow : &wide}};
+        refused(made(&changes), d, 2, "output 'y' overlaps 'x'");
+    }
+
     /* Two halves of one buffer touch, and do not overlap. */
     bh_buffer *halves = fx_buffer(context, 8 * COUNT);
     const uint64_t between[] = {4 * COUNT - 4, 4 * COUNT};

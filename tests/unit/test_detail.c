@@ -295,6 +295,9 @@ TEST(a_failure_follows_from_another) {
                "clone (Operation not permitted): it is forbidden; to allow it: allow it");
     BHT_STR_EQ(detail.message + detail.advice, "allow it");
     BHT_EQ(detail.reason, BH_REASON_NO_WORKER);
+    BHT_EQ(detail.sys_errno, EPERM);
+    BHI_FAIL(&detail, "bh_outer", BH_REASON_NO_WORKER, .sys_errno = EIO, .after = &detail);
+    BHT_EQ(detail.sys_errno, EIO);
     const bh_detail none = {0};
     BHI_FAIL(&detail, "bh_outer", BH_REASON_NO_WORKER, .after = &none);
     BHT_STR_EQ(detail.message, "bh_outer: no worker was ready in time");
