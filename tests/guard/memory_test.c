@@ -676,6 +676,11 @@ TEST(pointers_that_cannot_be_bounded) {
     refused(ARRAY, "%u = OpUndef %p_wu", "OpUndef %");
     refused(ARRAY "%p_p = OpTypePointer Private %p_wu\n%kept = OpVariable %p_p Private\n",
             "%p = OpLoad %p_wu %kept\nOpStore %p %u_1", "OpVariable %");
+    refused(ARRAY "%two = OpConstant %uint 2\n%pair = OpTypeArray %p_wu %two\n"
+                  "%p_pair = OpTypePointer Private %pair\n%p_p = OpTypePointer Private %p_wu\n"
+                  "%kept = OpVariable %p_pair Private\n",
+            "%one = OpAccessChain %p_p %kept %u_1\n%p = OpLoad %p_wu %one\nOpStore %p %u_1",
+            "OpVariable %");
 }
 
 /* The validator takes a LocalInvocationIndex of any type; the loop that zeroes needs an integer. */

@@ -168,6 +168,20 @@ TEST(test_shared_blocks) {
     each_version("", shared_blocks, "", 3);
 }
 
+/* A block with two edges to a header is one block before it. */
+TEST(test_two_edges_to_a_header) {
+    each_version("",
+                 "%p = OpAccessChain %p_uint %out %u_0 %u_0\n%v = OpLoad %uint %p\n"
+                 "OpSelectionMerge %z None\nOpSwitch %v %h 1 %h\n"
+                 "%h = OpLabel\n%i = OpPhi %uint %u_0 %start %i2 %k\n"
+                 "OpLoopMerge %m %k None\nOpBranch %t\n"
+                 "%t = OpLabel\n%w = OpLoad %uint %p\n%c = OpULessThan %bool %i %w\n"
+                 "OpBranchConditional %c %k %m\n"
+                 "%k = OpLabel\n%i2 = OpIAdd %uint %i %u_2\nOpBranch %h\n"
+                 "%m = OpLabel\nOpBranch %z\n%z = OpLabel\nOpReturn\n",
+                 "", 1);
+}
+
 /* The entry block's terminator moves: phis of where it leads must follow. */
 TEST(test_phi_of_the_entry_block) {
     each_version("",

@@ -295,6 +295,13 @@ TEST(a_wrong_or_broken_kernel_ends_alone) {
          {"wild", "DEVICE_FAULT", "CUDA_ERROR_ILLEGAL_ADDRESS"}, {"honest", "CORRECT", ""});
 }
 
+/* Elsewhere it would be refused the third time. */
+TEST(a_broken_kernel_is_judged_as_often_as_it_is_given) {
+    ROWS({"wild", "DEVICE_FAULT", "CUDA_ERROR_ILLEGAL_ADDRESS"},
+         {"wild", "DEVICE_FAULT", "CUDA_ERROR_ILLEGAL_ADDRESS"},
+         {"wild", "DEVICE_FAULT", "CUDA_ERROR_ILLEGAL_ADDRESS"});
+}
+
 TEST(an_endless_kernel_is_killed) {
     make(INPUTS, ", \"block\": 64");
     end_judge();

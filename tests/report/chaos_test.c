@@ -81,6 +81,10 @@ TEST(text_of_an_invalid_run) {
                       "<b>its</b> output ? is wrong\n");
     BHT_STR_HAS(text, "  and 98 more\n");
     BHT_STR_HAS(text, "bulkhead chaos --replay chaos-1.jsonl\n");
+    result.by_anomaly[BHI_ANOMALY_UNKNOWN] = 3; /* nothing that was broken */
+    text = text_of(&result, "chaos-1.jsonl");
+    BHT_STR_HAS(text, "invalid: a promise was broken 100 times\n");
+    BHT_STR_HAS(text, "  and 101 more\n");
 }
 
 TEST(text_of_a_run_of_nothing) {

@@ -456,6 +456,16 @@ TEST(test_a_file_that_gets_no_name) {
     BHT_EQ(close(fd), 0);
 }
 
+TEST_WITH(test_a_pipe_in_place_of_an_answer_is_not_waited_for, 10, 0) {
+    char path[96];
+    size_t size;
+    int error = 0;
+    snprintf(path, sizeof path, "%s/pipe", place.root);
+    BHT_EQ(mkfifo(path, 0600), 0);
+    BHT_EQ(bhi_whole_read(path, 4096, &size, &error), NULL);
+    BHT_EQ(error, EINVAL);
+}
+
 /* -- devices ------------------------------------------------------------------------------------
  */
 

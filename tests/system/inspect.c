@@ -147,6 +147,25 @@ TEST(all_of_it_is_told) {
     BHT_STR_EQ(said.capabilities[0], "Shader");
 }
 
+/* A module keeps a negative number of fewer than 32 bits as one of 32. */
+TEST(constants_are_as_wide_as_their_types) {
+    static const char narrow[] =
+        "#version 450\n"
+        "#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require\n"
+        "layout(constant_id = 1) const int16_t below = -2s;\n"
+        "layout(constant_id = 2) const uint16_t above = 40000us;\n"
+        "layout(binding = 0) buffer A { int a[]; };\n"
+        "void main() { a[0] = int(below) + int(above); }\n";
+    bh_kernel *kernel = kernel_of(narrow, NULL);
+    inspect(kernel, NULL);
+    BHT_EQ(said.constant_count, 2);
+    BHT_EQ(said.constants[0].dtype, BH_DTYPE_I16);
+    BHT_EQ(said.constants[0].bits, (uint16_t)-2);
+    BHT_EQ(said.constants[1].dtype, BH_DTYPE_U16);
+    BHT_EQ(said.constants[1].bits, 40000);
+    bh_kernel_release(kernel);
+}
+
 TEST(guarded) {
     bh_kernel *kernel = kernel_of(everything, NULL);
     static char text[1 << 20];
