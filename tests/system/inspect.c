@@ -303,6 +303,7 @@ TEST(lies_are_seen_through) {
 TEST(deaths_have_a_cause) {
     BHT_EQ(inspect_with("*:reflect:1=segv"), BH_COMPILE_FAILED);
     BHT_EQ(detail.reason, BH_REASON_COMPILER_CRASHED);
-    BHT_EQ(inspect_with("*:reflect:1=hang"), BH_COMPILE_FAILED);
+    /* Under load its deadline may pass before. */
+    BHT_EQ(inspect_with("?*:reflect:1=hang"), BH_COMPILE_FAILED);
     BHT_EQ(detail.reason, BH_REASON_COMPILE_DEADLINE);
 }
