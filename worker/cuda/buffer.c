@@ -135,6 +135,7 @@ static CUresult make_clean(const struct bhi_cuda_device *d, struct bhi_cuda_buff
     }
     if (result != CUDA_SUCCESS) {
         bhi_error_cuda(error, &d->api, result, call);
+        (void)d->api.cuStreamSynchronize(d->stream); /* it may be about to write there */
         bhi_cuda_memory_free(d, &b->memory);
     }
     return result;
