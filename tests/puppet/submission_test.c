@@ -787,8 +787,8 @@ TEST(a_loader_is_given_a_buffer_each_time) {
 
 /* -- the library's own ------------------------------------------------------------------------ */
 
-/* One whose failure its caller reports is tried again when somebody else has killed its worker, and is
- * no failure of the stream's. What it reads of a file is counted until it has ended. */
+/* It is tried again when somebody else has killed its worker. One whose failure its caller reports is no
+ * failure of the stream's. What it reads of a file is counted until it has ended. */
 TEST(what_the_library_submits_for_itself) {
     const struct bhi_cmd_fill command = {.header = {.type = BHI_CMD_FILL, .size = sizeof command},
                                          .dst = puppet.buffer->id,
@@ -806,7 +806,7 @@ TEST(what_the_library_submits_for_itself) {
         BHT_EQ(bhi_internal_submit(puppet.stream, &is, &event, NULL), BH_OK);
         BHT_EQ(puppet.context->counts.load_bytes, 7);
         const struct bhi_submission *submission = event->submission;
-        BHT_EQ(submission->repeat, is.failure_uncounted ? BHI_REPEAT_VICTIM : BHI_REPEAT_NEVER);
+        BHT_EQ(submission->repeat, BHI_REPEAT_VICTIM);
         BHT_EQ(submission->failure_reported, is.failure_uncounted);
         BHT_EQ(event->library, is.hidden);
         BHT_EQ(submission->deadline_ns, 9);
