@@ -3,6 +3,7 @@
 #define BHI_CHAOS_HISTORY_FAULT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "formats/complaint.h"
@@ -35,6 +36,12 @@ static inline bool bhi_fault_is_bait(enum bhi_fault_kind kind) {
            kind == BHI_FAULT_ILLEGAL;
 }
 const char *bhi_fault_name(enum bhi_fault_kind kind); /* for example "kill" */
+/* Finds one of |names|, which end with NULL, by its |length| bytes. -1: there is none such. */
+int bhi_name_find(const char *const *names, const char *name, size_t length);
+/* Parses a list of |names|, of which there are at most 32, into a set of bits, 1 << index. The complaint
+ * says that an unknown one is |what|, and which there are. */
+bool bhi_names_parse(const char *list, const char *const *names, const char *what,
+                     uint32_t *out_set, struct bhi_complaint *complaint);
 /* Parses a list such as "kill,segv" into a set of bits, 1 << kind. The complaint names an unknown
  * one. */
 bool bhi_fault_parse(const char *list, uint32_t *out_set, struct bhi_complaint *complaint);

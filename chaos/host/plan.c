@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "chaos/engine/schedule.h"
 #include "tool/interrupt.h"
 
 #define MS 1000000ull
-
-static const uint64_t longest_ns = 200 * MS; /* as of bulkhead's own workload (schedule.c) */
 
 /* How often each comes. A dead zygote takes all workers with it. */
 static const uint32_t fault_shares[BHI_FAULT_KINDS] = {
@@ -28,24 +27,7 @@ void bhi_plan_draw(struct bhi_host_plan *plan, uint64_t seed, uint32_t fault_set
                    uint32_t target_set, double rate) {
     *plan = (struct bhi_host_plan){.fault_set = fault_set, .target_set = target_set};
     bhi_random_seed(&plan->random, seed, 2);
-    const double twice = 2e9 / rate;
-    plan->twice_gap_ns = twice < 1e18 ? (uint64_t)twice : (uint64_t)1e18;
-}
-
-static uint32_t draw(struct bhi_random *random, const uint32_t *shares, uint32_t set,
-                     uint32_t kinds) {
-    uint32_t all = 0, kind = 0;
-    for (uint32_t i = 0; i < kinds; i++) {
-        all += set & 1u << i ? shares[i] : 0;
-    }
-    uint32_t share = (uint32_t)bhi_random_below(random, all);
-    for (;; kind++) {
-        const uint32_t own = set & 1u << kind ? shares[kind] : 0;
-        if (share < own) {
-            return kind;
-        }
-        share -= own;
-    }
+    plan->twice_gap_ns = bhi_schedule_twice_gap(rate);
 }
 
 /* Draws the same number of values for each fault, so that no kind shifts the later ones. */
@@ -54,10 +36,10 @@ static void draw_next(struct bhi_host_plan *plan) {
     next->number++;
     next->at_ns += bhi_random_below(&plan->random, plan->twice_gap_ns + 1);
     next->fault =
-        (enum bhi_fault_kind)draw(&plan->random, fault_shares, plan->fault_set, BHI_FAULT_KINDS);
-    next->target = (enum bhi_target_kind)draw(&plan->random, target_shares, plan->target_set,
-                                              BHI_TARGET_KINDS);
-    const uint64_t lasts_ns = MS + bhi_random_below(&plan->random, longest_ns - MS + 1);
+        (enum bhi_fault_kind)bhi_schedule_draw(&plan->random, fault_shares, plan->fault_set);
+    next->target =
+        (enum bhi_target_kind)bhi_schedule_draw(&plan->random, target_shares, plan->target_set);
+    const uint64_t lasts_ns = bhi_schedule_lasts(&plan->random);
     next->lasts_ns = next->fault == BHI_FAULT_SLOW ? lasts_ns : 0;
     next->salt = bhi_random_next(&plan->random);
 }
@@ -76,13 +58,9 @@ bool bhi_plan_next(struct bhi_host_plan *plan, struct bhi_planned *out_planned) 
 
 /* -- from a file -------------------------------------------------------------------------------- */
 
-static int index_of(const char *name, const char *const *names) {
-    for (int i = 0; name && names[i]; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return i;
-        }
-    }
-    return -1;
+static int read_name(const json_t *line, const char *key, const char *const *names) {
+    const char *name = json_string_value(json_object_get(line, key));
+    return name ? bhi_name_find(names, name, strlen(name)) : -1;
 }
 
 static bool read_number(const json_t *line, const char *key, uint64_t unit, uint64_t *out) {
@@ -93,9 +71,8 @@ static bool read_number(const json_t *line, const char *key, uint64_t unit, uint
 }
 
 static bool read_planned(const json_t *line, struct bhi_planned *out) {
-    const int fault = index_of(json_string_value(json_object_get(line, "fault")), bhi_fault_names);
-    const int target =
-        index_of(json_string_value(json_object_get(line, "target")), bhi_target_names);
+    const int fault = read_name(line, "fault", bhi_fault_names);
+    const int target = read_name(line, "target", bhi_target_names);
     const char *salt = json_string_value(json_object_get(line, "salt"));
     const char *stream = json_string_value(json_object_get(line, "stream"));
     *out = (struct bhi_planned){.salt = salt ? strtoull(salt, NULL, 10) : 0};

@@ -7,6 +7,7 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+#include "chaos/history/fault.h"
 #include "tool/orphan.h"
 #include "tool/process_tree.h"
 
@@ -27,29 +28,7 @@ static const char *const titles[BHI_TARGET_KINDS] = {
 };
 
 bool bhi_target_parse(const char *list, uint32_t *out_set, struct bhi_complaint *complaint) {
-    uint32_t set = 0;
-    for (const char *name = list;; name++) {
-        const size_t length = strcspn(name, ",");
-        uint32_t kind = 0;
-        while (kind < BHI_TARGET_KINDS && (strlen(bhi_target_names[kind]) != length ||
-                                           memcmp(bhi_target_names[kind], name, length) != 0)) {
-            kind++;
-        }
-        if (kind == BHI_TARGET_KINDS) {
-            return bhi_refuse(
-                complaint,
-                "'%.*s' is no process of a host: use worker, spare, compiler, loader, "
-                "sentinel, zygote, warden, opener, separated by commas",
-                (int)(length < 64 ? length : 64), name);
-        }
-        set |= 1u << kind;
-        name += length;
-        if (!*name) {
-            break;
-        }
-    }
-    *out_set = set;
-    return true;
+    return bhi_names_parse(list, bhi_target_names, "no process of a host", out_set, complaint);
 }
 
 /* A title proves nothing, since each process sets its own: the zygote is the first process of a
