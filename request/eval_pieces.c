@@ -126,7 +126,7 @@ static void choose_cut(const struct arrays *arrays, uint64_t bytes, uint32_t ali
     if (out->rows > step && size % out->rows == 1) {
         out->rows -= step;
     }
-    out->pieces = (size + out->rows - 1) / out->rows;
+    out->pieces = out->runs = (size + out->rows - 1) / out->rows;
     for (uint32_t k = 0; k < out->along; k++) {
         out->pieces *= out->shape[k];
     }
@@ -144,13 +144,12 @@ struct part {
  * of |alignment| there; NULL: all do. */
 static const char *take_part(const struct arrays *arrays, const struct bhi_piece_cut *cut,
                              uint64_t index, uint32_t alignment, struct part *out) {
-    const uint64_t size = cut->shape[cut->along], runs = (size + cut->rows - 1) / cut->rows;
-    const uint64_t first = index % runs * cut->rows, rest = size - first;
+    const uint64_t first = index % cut->runs * cut->rows, rest = cut->shape[cut->along] - first;
     const char *misplaced = NULL;
     for (uint32_t i = 0; i < arrays->count; i++) {
         const struct array *array = &arrays->of[i];
         bh_description *one = &out->descriptions[i];
-        uint64_t at = first * step_in(array, cut, cut->along), outer = index / runs;
+        uint64_t at = first * step_in(array, cut, cut->along), outer = index / cut->runs;
         for (uint32_t k = cut->along; k-- > 0; outer /= cut->shape[k]) {
             at += outer % cut->shape[k] * step_in(array, cut, k);
         }
@@ -199,16 +198,10 @@ bool bhi_pieces_keep(struct bhi_pieces *pieces, bh_buffer *buffer) {
 
 bh_status bhi_pieces_add(struct bhi_pieces *pieces, bh_template *template_,
                          const bh_argument *arguments, uint32_t count, bh_detail *detail) {
-    const uint32_t room = pieces->count == pieces->capacity ? 2 * pieces->count + 1 : 0;
-    if (room) {
-        bh_template_call **calls = realloc(pieces->calls, room * sizeof(bh_template_call *));
-        pieces->calls = calls ? calls : pieces->calls;
-        bh_command *commands = realloc(pieces->commands, room * sizeof *commands);
-        pieces->commands = commands ? commands : pieces->commands;
-        if (!calls || !commands) {
-            return refuse(detail, BH_NO_MEMORY, "");
-        }
-        pieces->capacity = room;
+    const uint32_t needed = pieces->count + 1;
+    if (!BHI_ARRAY_RESERVE(pieces->calls, pieces->call_capacity, needed) ||
+        !BHI_ARRAY_RESERVE(pieces->commands, pieces->command_capacity, needed)) {
+        return refuse(detail, BH_NO_MEMORY, "");
     }
     bh_template_call *call = malloc(sizeof *call);
     if (!call) {
@@ -304,7 +297,6 @@ bh_status bhi_pieces_cut_operand(const bh_argument *arguments, uint32_t arrays, 
     }
     const uint64_t most = BHI_PIECE_ELEMENTS; /* each of 8 bytes at most */
     choose_cut(&all, large && bytes < most ? bytes : most, alignment, cut);
-    cut->runs = (cut->shape[cut->along] + cut->rows - 1) / cut->rows;
     for (uint32_t k = cut->along; k < cut->rank; k++) {
         cut->length *= cut->reduced[k] ? steps_of(cut, 0, k) : 1;
         cut->splits |= k == cut->along && cut->reduced[k];

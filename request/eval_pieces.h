@@ -8,7 +8,7 @@
 #include <bulkhead/template.h>
 
 struct bhi_pieces {
-    uint32_t count, capacity;
+    uint32_t count, call_capacity, command_capacity;
     bh_template_call **calls; /* owned; one for each piece, with its kernel */
     bh_command *commands;     /* owned; one for each call; they are to run in order */
     bh_buffer **scratch;      /* owned, with a reference to each; the commands use these */
@@ -29,12 +29,11 @@ struct bhi_piece_cut {
     uint64_t shape[BH_MAX_RANK]; /* of the result; of a reduction, of its operand */
     uint32_t along;
     uint64_t rows;
-    uint64_t pieces;
+    uint64_t pieces, runs; /* in all; along |along| */
     /* Of a reduction: */
     bool reduces;
     bool reduced[BH_MAX_RANK]; /* its axes */
     bool splits;               /* the pieces along |along| are of the same results */
-    uint64_t runs;             /* pieces along |along| */
     uint64_t length;           /* elements for each result in a piece */
 };
 

@@ -1,4 +1,5 @@
-/* The kernels of a reduction. It is one kernel if it has few elements for each result. Otherwise its results are left in parts, and the parts reduced, until there is one of each:
+/* The kernels of a reduction. It is one kernel if it has few elements for each result. Otherwise its
+ * results are left in parts, and the parts reduced, until there is one of each:
  *
  *     mean(x*y), 10^6 elements:   4096 parts of x*y  ->  16 parts  ->  1  ->  / 10^6
  *
@@ -39,23 +40,11 @@ static bool keeps_last(const struct bhi_eval_kernel *kernel) {
     return k > 0 && kernel->reduced.kept.size[k - 1] != 1;
 }
 
+/* By what parts are reduced; of what is looked for, the least index. */
 static const char *part_function(enum bhi_reducer reducer) {
-    switch (reducer) {
-    case BHI_REDUCE_PROD:
-        return "prod";
-    case BHI_REDUCE_MAX:
-        return "max";
-    case BHI_REDUCE_MIN:
-    case BHI_REDUCE_ARGMIN:
-    case BHI_REDUCE_ARGMAX: /* the least index */
-        return "min";
-    case BHI_REDUCE_ANY:
-        return "any";
-    case BHI_REDUCE_ALL:
-        return "all";
-    default:
-        return "sum";
-    }
+    return bhi_reducer_name(reducer == BHI_REDUCE_MEAN   ? BHI_REDUCE_SUM
+                            : bhi_reducer_finds(reducer) ? BHI_REDUCE_MIN
+                                                         : reducer);
 }
 
 /* Reduces the last value, which is the use's to drop, along |axes| to |out|. */
@@ -129,20 +118,6 @@ static bh_status reduce_pieces(struct bhi_eval_use *use, const struct bhi_kernel
     return status == BH_OK ? bhi_eval_put_cut(use, &kernel, cut, parts, p) : status;
 }
 
-/* Whether an axis of the operand is reduced. */
-static void take_axes(const struct bhi_eval_kernel *kernel, struct bhi_piece_cut *out) {
-    const struct bhi_reduction *r = bhi_expression_reduction(&kernel->form->expression);
-    out->rank = kernel->joined.rank;
-    memcpy(out->shape, kernel->joined.size, sizeof out->shape);
-    for (uint32_t k = 0; k < out->rank; k++) {
-        out->reduced[k] = r->all;
-        for (uint32_t i = 0; i < r->axis_count; i++) {
-            const int32_t axis = r->axes[i] < 0 ? r->axes[i] + (int32_t)out->rank : r->axes[i];
-            out->reduced[k] |= axis == (int32_t)k;
-        }
-    }
-}
-
 /* Computes |stage| as |form| says to |out|, whatever its reduction is by. */
 bh_status bhi_eval_reduce(struct bhi_eval_use *use, const struct bhi_kernel_stage *stage,
                           const struct bhi_kernel_form *form, enum bhi_reducer reducer,
@@ -160,7 +135,9 @@ bh_status bhi_eval_reduce(struct bhi_eval_use *use, const struct bhi_kernel_stag
     const bool in_front = keeps_last(&kernel);
     struct bhi_piece_cut cut = {.pieces = 1};
     if (use->pieces) {
-        take_axes(&kernel, &cut);
+        cut.rank = kernel.joined.rank;
+        memcpy(cut.shape, kernel.joined.size, sizeof cut.shape);
+        memcpy(cut.reduced, kernel.reduced.axes, sizeof cut.reduced);
         status = bhi_eval_measure(use, &kernel, &cut);
     }
     if (status == BH_OK && cut.pieces == 1 && (parts == 1 || !use->pieces)) {

@@ -87,14 +87,18 @@ int bhi_function_find(const char *name, size_t length) {
     return -1;
 }
 
-enum bhi_reducer bhi_function_reducer(int function) {
+const char *bhi_reducer_name(enum bhi_reducer reducer) {
     static const char *const names[] = {
         [BHI_REDUCE_SUM] = "sum", [BHI_REDUCE_PROD] = "prod",     [BHI_REDUCE_MEAN] = "mean",
         [BHI_REDUCE_MIN] = "min", [BHI_REDUCE_MAX] = "max",       [BHI_REDUCE_ANY] = "any",
         [BHI_REDUCE_ALL] = "all", [BHI_REDUCE_ARGMIN] = "argmin", [BHI_REDUCE_ARGMAX] = "argmax",
     };
+    return names[reducer];
+}
+
+enum bhi_reducer bhi_function_reducer(int function) {
     for (int i = BHI_REDUCE_SUM; i <= BHI_REDUCE_ARGMAX; i++) {
-        if (!strcmp(bhi_functions[function].name, names[i])) {
+        if (!strcmp(bhi_functions[function].name, bhi_reducer_name((enum bhi_reducer)i))) {
             return (enum bhi_reducer)i;
         }
     }

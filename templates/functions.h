@@ -40,8 +40,9 @@ extern const struct bhi_function bhi_functions[];
 
 /* Its index in bhi_functions; -1: unknown. */
 int bhi_function_find(const char *name, size_t length);
-/* What a function reduces by. */
+/* What a function reduces by, and that function's name; not of BHI_REDUCE_NOT. */
 enum bhi_reducer bhi_function_reducer(int function);
+const char *bhi_reducer_name(enum bhi_reducer reducer);
 static inline bool bhi_reducer_finds(enum bhi_reducer reducer) {
     return reducer == BHI_REDUCE_ARGMIN || reducer == BHI_REDUCE_ARGMAX;
 }

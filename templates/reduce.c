@@ -47,11 +47,10 @@ static void append(struct bhi_shape *shape, uint64_t size) {
 bool bhi_reduction_shape(const struct bhi_expression *e, const struct bhi_reduction *r,
                          const struct bhi_shape *operand, struct bhi_reduced *out,
                          struct bhi_complaint *complaint) {
-    bool reduced[BH_MAX_RANK];
     char shape[128];
     const char *at = e->nodes[r->node].at, *name = bhi_functions[r->function].name;
     *out = (struct bhi_reduced){.kept.count = 1, .result.count = 1, .length = 1};
-    if (!find_axes(e, r, operand, reduced, complaint)) {
+    if (!find_axes(e, r, operand, out->axes, complaint)) {
         return false;
     }
     if (operand->count > BHI_MAX_REDUCED) {
@@ -66,9 +65,9 @@ bool bhi_reduction_shape(const struct bhi_expression *e, const struct bhi_reduct
         append(&out->result, r->parts);
     }
     for (uint32_t k = 0; k < operand->rank; k++) {
-        append(&out->kept, reduced[k] ? 1 : operand->size[k]);
-        out->length *= reduced[k] ? operand->size[k] : 1;
-        if (!reduced[k] || r->keepdims) {
+        append(&out->kept, out->axes[k] ? 1 : operand->size[k]);
+        out->length *= out->axes[k] ? operand->size[k] : 1;
+        if (!out->axes[k] || r->keepdims) {
             append(&out->result, out->kept.size[k]);
         }
     }

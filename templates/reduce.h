@@ -19,6 +19,7 @@ struct bhi_reduced {
                                 the results */
     struct bhi_shape result; /* with these axes or without them, and with that of the parts */
     uint64_t length;         /* elements of the operand for each result */
+    bool axes[BH_MAX_RANK];  /* of the operand: is it reduced? */
 };
 
 /* How an invocation of a reduction walks, as push constants. */

@@ -321,8 +321,8 @@ TEST(a_cut_that_fails_leaves_nothing) {
     BHT_EQ(template.ended, template.prepared);
 }
 
-/* Of four pieces: each is an allocation, and there are three times two for their lists. */
-enum { ALLOCATIONS = 10 };
+/* Of four pieces: each is an allocation, and so are the two lists. */
+enum { ALLOCATIONS = 6 };
 
 /* |at|: the allocation that fails. */
 static void cut_without(long at) {
