@@ -169,7 +169,7 @@ static bool parse_option(struct parser *p, struct bhi_reduction *r, uint32_t *se
         return REFUSE(p, name.text, "%s is given twice", options[which]);
     }
     *seen |= 1u << which;
-    if (!advance(p) || !advance(p)) { /* the name and '=' */
+    if (!advance(p) || !expect(p, '=', "'='")) {
         return false;
     }
     return which == 0   ? parse_axes(p, r)

@@ -157,9 +157,10 @@ static const char *inject(struct state *state, const struct bhi_planned *planned
 static bool note(struct state *state, const struct bhi_planned *planned,
                  const struct bhi_target *target, const char *missed) {
     FILE *log = state->run->log;
+    const uint64_t now_ms = bhi_clock_calendar_ns() / MS;
     json_t *line = BHI_JSON(
         {"number", bhi_json_number(planned->number)}, {"at_ms", bhi_json_ms(planned->at_ns)},
-        {"time", json_real((double)(bhi_clock_calendar_ns() / MS) / 1e3)},
+        {"time", json_real((double)now_ms / 1e3)},
         {"fault", bhi_json_text(bhi_fault_name(planned->fault))},
         {"target", bhi_json_text(bhi_target_names[planned->target])},
         {"pid", bhi_json_known(target ? target->pid : 0)},
