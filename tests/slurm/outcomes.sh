@@ -19,7 +19,8 @@ cli run "$SHADERS/square.spv" --groups 4 --in 0=x.npy --out '1=expected.npy:f32[
 expect_status 0
 cluster_start 3 || finish
 
-# A batch in which each counter has $2 jobs, begun in the background.
+# A batch in which each counter has $2 jobs, begun in the background. Each shard that can run at once
+# stands still from its first jobs on, until |go_on|: none has ended before what is done to it is done.
 begin() { # COUNTERS CHAIN ARGUMENT…
     rm -rf jobs.jsonl.state counters squares
     counters=$1 chain=$2
@@ -28,10 +29,23 @@ begin() { # COUNTERS CHAIN ARGUMENT…
     make_counters "$counters" "$chain"
     "$BULKHEAD" batch jobs.jsonl "${slurm[@]}" --shards "$shards" "$@" > .stdout 2> .stderr < /dev/null &
     batch=$!
-    until_true some_done
+    stopped=()
+    until_true all_stopped
 }
-some_done() { # a job has been done in each shard that can run at once
-    [ "$(sql_all jobs.jsonl.state "SELECT count(*) > 0 FROM jobs WHERE state = 'done'" 2> /dev/null | sum)" -eq "$running" ]
+all_stopped() {
+    local shard
+    for ((shard = 0; shard < shards; shard++)); do
+        [ -z "${stopped[shard]:-}" ] && some_done "$shard" && kill -STOP "$(pid_of "$shard")" && stopped[shard]=yes
+    done
+    [ ${#stopped[@]} -eq "$running" ]
+}
+some_done() { # SHARD
+    [ "$(sqlite3 "jobs.jsonl.state/shards/000$1/state/batch.db" \
+        "SELECT count(*) > 0 FROM jobs WHERE state = 'done'" 2> /dev/null)" = 1 ]
+}
+go_on() { # [SHARD]: all but this one
+    local shard
+    for shard in "${!stopped[@]}"; do [ "$shard" = "${1:-}" ] || kill -CONT "$(pid_of "$shard")"; done
 }
 end() {
     wait "$batch"
@@ -41,8 +55,6 @@ node_of() { squeue --me --noheader --array --states=running -o '%K %N' | sed -n 
 pid_of() { # SHARD: of the process that has the shard's state folder
     awk '{ print $1 == "used" ? $2 : $1; exit }' "jobs.jsonl.state/shards/000$1/state/lock"
 }
-# It has not ended before what is done to it is done.
-hold() { kill -STOP "$(pid_of "$1")"; } # SHARD
 nothing_runs() { [ -z "$(squeue --me --noheader)" ]; }
 parent_of() { sed 's/.*) [A-Z] \([0-9]*\) .*/\1/' "/proc/$1/stat"; }
 # A machine that dies: its slurmd, and of each of its tasks slurmstepd, the shell and the batch. The
@@ -68,6 +80,7 @@ all_done() {
 case_name="kill -9 of a shard's batch"
 begin 6 60
 kill -KILL "$(pid_of 1)"
+go_on 1
 end
 all_done
 expect_stderr "shard 1: its batch was ended by SIGKILL on n"
@@ -75,7 +88,7 @@ expect_rounds jobs.jsonl.state '(.rounds | length == 2) and .rounds[1].shards ==
 
 case_name="a machine dies, and the controller is killed and started again"
 begin 6 150
-hold 2
+go_on 2
 node=$(node_of 2)
 # It has saved that all three run: the comment comes after that.
 scontrol update JobId="$(jq .rounds[0].job jobs.jsonl.state/array.json)_2" AdminComment=it-runs-now
@@ -96,7 +109,7 @@ urgent_ends() { [ -z "$(squeue --me --noheader --partition=urgent)" ]; }
 for mode in REQUEUE CANCEL; do
     scontrol update PartitionName=main PreemptMode=$mode
     begin 6 60
-    hold 0
+    go_on 0
     node=$(node_of 0)
     sbatch --partition=urgent --nodelist="$node" --exclusive --output=/dev/null --wrap true > .urgent
     end
@@ -110,9 +123,8 @@ shards=7 running=6
 begin 7 60
 node=$(node_of 0)
 on_node=$(squeue --me --noheader --array --states=running --nodelist="$node" -o %K | sort)
-for shard in $on_node; do hold "$shard"; done
 scontrol update NodeName="$node" State=DRAIN Reason=test
-for shard in $on_node; do kill -CONT "$(pid_of "$shard")"; done
+go_on
 end
 scontrol update NodeName="$node" State=RESUME
 all_done
@@ -123,7 +135,7 @@ shards=3 running=3
 
 case_name="scancel of one task from outside, and --resume"
 begin 6 60
-hold 0
+go_on 0
 scancel "$(jq .rounds[0].job jobs.jsonl.state/array.json)_0"
 end
 expect_status 3
@@ -135,12 +147,14 @@ all_done
 case_name="a signal with --on-interrupt cancel, and one with leave"
 begin 6 100 --on-interrupt cancel
 kill -TERM "$batch"
+go_on
 end
 expect_status 143
 expect_stderr "the job array is cancelled"
 until_true nothing_runs
 begin 6 60 --on-interrupt leave
 kill -TERM "$batch"
+go_on
 end
 expect_status 143
 expect_stderr "what is submitted goes on"
