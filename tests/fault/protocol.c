@@ -60,12 +60,12 @@ static const struct row zygote[] = {
 static const struct row running[] = {
     {"attach", "kill", {BH_OK}},
     {"attach", "segv", {BH_OK}},
-    {"attach", "stop", {BH_DEADLINE}},
+    {"attach", "stop", {BH_OK}}, /* it had not begun (decision 160) */
     {"attach", "exit0", {BH_OK}},
     {"attach", "fail", {BH_OUT_OF_HOST_MEMORY}},
     {"attach", "close", {BH_OK, BH_WORKER_EXIT, BH_WORKER_SIGNAL, BH_PROTOCOL}},
     {"kernel_create", "kill", {BH_OK}},
-    {"kernel_create", "stop", {BH_DEADLINE}},
+    {"kernel_create", "stop", {BH_OK}},
     {"kernel_create", "fail", {BH_OUT_OF_HOST_MEMORY}},
     {"kernel_create", "close", {BH_OK, BH_WORKER_EXIT, BH_WORKER_SIGNAL, BH_PROTOCOL}},
     {"started", "kill", {BH_WORKER_SIGNAL}},
