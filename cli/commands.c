@@ -39,8 +39,9 @@ static const struct bhi_section run_sections[] = {
      "kernel runs, the command checks that they can be written. If there are several, all are "
      "complete on disk before the first is renamed into place. Outputs are .npy files: end their "
      "names in .npy. Also allowed: no ending, an ending of digits (x.1), or an ending of more "
-     "than five characters (tmp.AbC123XyZ0). All others (.jpeg, .npz, .f32, .safetensors, ...) "
-     "are refused. An output may not be a file that the run reads, under any "
+     "than five characters (tmp.AbC123XyZ0). All others (.jpeg, .npz, .f32, ...) "
+     "are refused. FILE.safetensors:NAME writes a .safetensors of that tensor alone, also of "
+     "bf16, f8_e4m3 or f8_e5m2. An output may not be a file that the run reads, under any "
      "name; use --inout to replace an input."},
     {"Exit status",
      "  0    every event is READY, every output is written\n"

@@ -1,5 +1,6 @@
 #include "formats/safetensors.h"
 
+#include <ctype.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -330,4 +331,39 @@ bool bhi_safetensors_read(const struct bhi_readable *file, char **out_text, size
     *out_text = BHI_STEAL(text);
     *out_data = sizeof preamble + *out_length;
     return true;
+}
+
+/* -- writing ------------------------------------------------------------------------------------ */
+
+size_t bhi_safetensors_write_header(const struct bhi_array *array, const char *name, uint8_t *out,
+                                    size_t capacity) {
+    char type[16] = "";
+    const char *own = bhi_dtype_name(array->dtype);
+    for (size_t i = 0; own[i] && i + 1 < sizeof type; i++) {
+        type[i] = (char)toupper((unsigned char)own[i]);
+    }
+    json_t *shape = json_array();
+    bool fits = strcmp(name, "__metadata__") != 0;
+    for (uint32_t i = 0; i < array->dimensions; i++) {
+        fits = fits && array->shape[i] <= INT64_MAX;
+        json_array_append_new(shape, json_integer((json_int_t)array->shape[i]));
+    }
+    json_t *header = json_pack("{s:{s:s, s:O, s:[I, I]}}", name, "dtype", type, "shape", shape,
+                               "data_offsets", (json_int_t)0, (json_int_t)array->bytes);
+    char *text = header && fits ? json_dumps(header, JSON_COMPACT) : NULL;
+    const size_t length = text ? strlen(text) : 0, padded = (length + 7) / 8 * 8;
+    const size_t size = text && padded + BHI_SAFETENSORS_PREAMBLE <= capacity
+                            ? padded + BHI_SAFETENSORS_PREAMBLE
+                            : 0;
+    for (uint32_t i = 0; size && i < BHI_SAFETENSORS_PREAMBLE; i++) {
+        out[i] = (uint8_t)((uint64_t)padded >> 8 * i);
+    }
+    if (size) {
+        memset(out + BHI_SAFETENSORS_PREAMBLE, ' ', padded);
+        memcpy(out + BHI_SAFETENSORS_PREAMBLE, text, length);
+    }
+    free(text);
+    json_decref(shape);
+    json_decref(header);
+    return size;
 }

@@ -42,6 +42,12 @@ bool bhi_safetensors_read(const struct bhi_readable *file, char **out_text, size
 bool bhi_safetensors_find(const char *text, size_t length, uint64_t data_bytes, const char *name,
                           struct bhi_tensor *out_tensor, struct bhi_complaint *complaint);
 
+/* Writes the header of a file that has |array| alone, called |name|, so that the data behind it is
+ * aligned to 8 bytes. Returns its size, or 0 where that is over |capacity|, the name is no UTF-8 or
+ * is __metadata__, or there is no memory. */
+size_t bhi_safetensors_write_header(const struct bhi_array *array, const char *name, uint8_t *out,
+                                    size_t capacity);
+
 /* |type| is the dtype as the file calls it. For an unknown type tensor->dtype is BH_DTYPE_NONE. */
 typedef void (*bhi_tensor_seen)(void *user, const char *name, const char *type,
                                 const struct bhi_tensor *tensor);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/safetensors.h"
 #include "request/outname.h"
 
 /* -- its place ----------------------------------------------------------------------------------
@@ -59,6 +60,8 @@ bool bhi_binding_parse_place(struct bhi_run_binding *binding, const char *text, 
 /* -- its files ----------------------------------------------------------------------------------
  */
 
+static const char safetensors[] = ".safetensors";
+
 /* Returns FILE of "FILE:REST", split at the last colon; without a colon *out_rest is NULL. */
 static char *split_path(const char *text, const char **out_rest) {
     const char *colon = strrchr(text, ':');
@@ -76,12 +79,16 @@ static bool check_paths(struct bhi_run_binding *binding, bool paths,
     if ((binding->in_path && !*binding->in_path) || (binding->out_path && !*binding->out_path)) {
         return bhi_refuse(complaint, "the file name is empty");
     }
-    return !binding->out_path || bhi_outname_check(binding->out_path, "npy", complaint);
+    const bool tensors =
+        binding->out_path &&
+        bhi_binding_format(binding->out_path, binding->out_tensor) == BH_FILE_SAFETENSORS;
+    return !binding->out_path ||
+           bhi_outname_check(binding->out_path, tensors ? safetensors + 1 : "npy", complaint);
 }
 
 /* Returns the length of the path in "FILE:ARRAY" or "FILE", where FILE has arrays with names; or 0. */
 static size_t find_archive(const char *files) {
-    static const char *const endings[] = {".safetensors", ".npz"};
+    static const char *const endings[] = {safetensors, ".npz"};
     size_t first = 0;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         const char *at = files;
@@ -94,6 +101,22 @@ static size_t find_archive(const char *files) {
         }
     }
     return first;
+}
+
+/* Takes ARRAY off an output's "FILE.safetensors:ARRAY". */
+static bool split_out_tensor(struct bhi_run_binding *binding, struct bhi_complaint *complaint) {
+    const size_t archive = binding->out_path ? find_archive(binding->out_path) : 0;
+    if (!archive) {
+        return true;
+    }
+    const char *name = binding->out_path + archive;
+    if (!*name || !name[1]) {
+        return bhi_refuse(complaint, "no array: write %.*s:NAME",
+                          archive > 200 ? 200 : (int)archive, binding->out_path);
+    }
+    binding->out_tensor = strdup(name + 1);
+    binding->out_path[archive] = 0;
+    return check_paths(binding, binding->out_tensor, complaint);
 }
 
 bh_file_format bhi_binding_format(const char *path, const char *tensor) {
@@ -159,13 +182,17 @@ bool bhi_binding_parse_output(struct bhi_run_binding *binding, const char *files
     binding->access = BH_ACCESS_WRITE;
     if (bhi_binding_split_like(files, &length, &binding->like)) {
         binding->out_path = strndup(files, length);
-        return check_paths(binding, binding->out_path, complaint);
+    } else {
+        binding->out_path = split_array(files, &rest);
     }
-    binding->out_path = split_array(files, &rest);
-    if (binding->out_path && !rest) {
+    if (!split_out_tensor(binding, complaint)) {
+        return false;
+    }
+    if (binding->out_path && !binding->like && !rest) {
         return bhi_refuse(complaint, "no dtype and shape: write %.200s:f32:N, for example", files);
     }
-    if (binding->out_path && !bhi_parse_array(rest, &binding->array, complaint)) {
+    if (rest && !(binding->out_tensor ? bhi_parse_element_array
+                                      : bhi_parse_array)(rest, &binding->array, complaint)) {
         return false;
     }
     return check_paths(binding, binding->out_path, complaint);
@@ -184,7 +211,26 @@ bool bhi_binding_parse_file(struct bhi_run_binding *binding, const char *file,
                             struct bhi_complaint *complaint) {
     binding->access = BH_ACCESS_WRITE;
     binding->out_path = strdup(file);
+    if (!split_out_tensor(binding, complaint)) {
+        return false;
+    }
+    char *colon = binding->out_tensor ? strrchr(binding->out_tensor, ':') : NULL;
+    if (colon && colon > binding->out_tensor &&
+        bhi_dtype_find_element(colon + 1, strlen(colon + 1), &binding->wanted_dtype)) {
+        *colon = 0;
+    }
     return check_paths(binding, binding->out_path, complaint);
+}
+
+bool bhi_binding_make_header(struct bhi_run_binding *binding, struct bhi_complaint *complaint) {
+    const struct bhi_array *array = &binding->array;
+    const size_t room = sizeof binding->header;
+    binding->header_size =
+        binding->out_tensor
+            ? bhi_safetensors_write_header(array, binding->out_tensor, binding->header, room)
+            : bhi_npy_write_header(array, binding->header, room);
+    return binding->header_size ||
+           bhi_refuse(complaint, "a .safetensors file cannot have an array of that name or shape");
 }
 
 /* -- the whole ----------------------------------------------------------------------------------
@@ -202,4 +248,5 @@ void bhi_binding_fini(struct bhi_run_binding *binding) {
     free(binding->text);
     free(binding->in_path);
     free(binding->out_path);
+    free(binding->out_tensor);
 }

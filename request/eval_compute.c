@@ -57,6 +57,14 @@ bh_status bhi_eval_infer_outputs(struct bhi_eval_request *eval, struct bhi_run_r
             return status;
         }
         (void)bhi_dtype_find_number(d.kind, d.bits, &array->dtype);
+        const bh_dtype wanted = request->bindings[i].wanted_dtype;
+        if (wanted && bhi_dtype_computed(wanted) != array->dtype) {
+            bhi_refuse(&complaint, "output '%s' must be %s, but is %s: write %s(...)",
+                       eval->parameters[i].name, bhi_dtype_name(wanted),
+                       bhi_dtype_name(array->dtype), bhi_dtype_name(bhi_dtype_computed(wanted)));
+            return bhi_eval_refuse(detail, &complaint);
+        }
+        array->dtype = wanted ? wanted : array->dtype;
         array->dimensions = d.rank;
         memcpy(array->shape, d.shape, d.rank * sizeof d.shape[0]);
         if (!bhi_array_measure(array, &complaint)) {

@@ -244,7 +244,9 @@ bh_status bhi_eval_put_cut(struct bhi_eval_use *use, struct bhi_eval_kernel *ker
     struct bhi_eval_call call;
     bh_template *template_ = NULL;
     bh_status status = BH_OK;
-    value->dtype = kernel->dtype;
+    if (!value->buffer || bhi_dtype_computed(value->dtype) != kernel->dtype) {
+        value->dtype = kernel->dtype;
+    }
     if (!cut) {
         value->shape = kernel->reduced.result;
     }

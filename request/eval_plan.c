@@ -163,6 +163,20 @@ static bh_status take_output(struct bhi_eval_use *use, const char *name,
     return BH_OK;
 }
 
+/* Copies a result to an output of small floats. Later stages go on with the result itself. */
+static bh_status put_small(struct bhi_eval_use *use, const struct bhi_eval_value *result,
+                           struct bhi_eval_value *output) {
+    struct bhi_pen text = {0};
+    struct bhi_eval_kernel kernel;
+    *bhi_eval_add(use, "result") = *result;
+    strcpy(use->values[use->count - 1].name, "result");
+    bhi_pen_put(&text, "output = result");
+    bh_status status = bhi_eval_look_at(use, &text, "output", &kernel);
+    status = status == BH_OK ? bhi_eval_put(use, &kernel, output) : status;
+    use->count--;
+    return status;
+}
+
 static bh_status put_stage(struct bhi_eval_use *use, const struct bhi_kernel_stage *stage) {
     const struct bhi_reduction *r = stage->reduction;
     const enum bhi_reducer reducer = r ? bhi_function_reducer(r->function) : BHI_REDUCE_NOT;
@@ -170,9 +184,13 @@ static bh_status put_stage(struct bhi_eval_use *use, const struct bhi_kernel_sta
     struct bhi_eval_value out = {.dtype = BH_DTYPE_NONE};
     struct bhi_eval_kernel kernel;
     bh_status status = use->pieces && !use->source ? take_output(use, stage->output, &out) : BH_OK;
-    const struct bhi_eval_value wanted = out;
+    struct bhi_eval_value wanted = out;
     if (status != BH_OK) {
         return status;
+    }
+    const bool small = wanted.buffer && bhi_dtype_is_small(wanted.dtype);
+    if (small) {
+        out = (struct bhi_eval_value){.dtype = BH_DTYPE_NONE};
     }
     if (bhi_reducer_finds(reducer)) {
         status = bhi_eval_find_index(use, stage, reducer == BHI_REDUCE_ARGMIN, form.keepdims, &out);
@@ -183,13 +201,17 @@ static bh_status put_stage(struct bhi_eval_use *use, const struct bhi_kernel_sta
         status = status == BH_OK ? bhi_eval_put(use, &kernel, &out) : status;
     }
     if (status == BH_OK && wanted.buffer &&
-        (!bhi_shape_equal(&wanted.shape, &out.shape) || wanted.dtype != out.dtype)) {
+        (!bhi_shape_equal(&wanted.shape, &out.shape) ||
+         bhi_dtype_computed(wanted.dtype) != out.dtype)) {
         char is[128], must[128];
         struct bhi_complaint complaint;
         bhi_refuse(&complaint, "output '%s' is %s %s, but must be %s %s", stage->output,
                    bhi_dtype_name(wanted.dtype), bhi_shape_text(&wanted.shape, is, sizeof is),
                    bhi_dtype_name(out.dtype), bhi_shape_text(&out.shape, must, sizeof must));
         return bhi_eval_refuse(use->detail, &complaint);
+    }
+    if (status == BH_OK && small) {
+        status = put_small(use, &out, &wanted);
     }
     use->written = wanted.buffer ? wanted.buffer : use->written;
     bhi_format(out.name, sizeof out.name, "%s", stage->result);

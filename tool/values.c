@@ -313,20 +313,21 @@ struct bhi_slot_text bhi_slot_describe(struct bhi_slot slot, bool indexed) {
     return out;
 }
 
-bool bhi_parse_array(const char *text, struct bhi_array *out_array,
-                     struct bhi_complaint *complaint) {
+static bool parse_array(const char *text, bool (*find)(const char *, size_t, bh_dtype *),
+                        struct bhi_array *out_array, struct bhi_complaint *complaint) {
     size_t name = strcspn(text, "[:");
     const int shown = name > MAX_ITEM ? MAX_ITEM : (int)name;
     const size_t type = strcspn(text, "x[:"); /* of a vector, or of a shape without colon */
-    if (!bhi_dtype_find(text, name, &out_array->dtype)) {
+    if (!find(text, name, &out_array->dtype)) {
         return text[type] == 'x' && text[type + 1] >= '0' && text[type + 1] <= '9' &&
-                       bhi_dtype_find(text, type, &out_array->dtype)
+                       find(text, type, &out_array->dtype)
                    ? bhi_refuse(complaint,
                                 "'%.*s' is not a type and shape: write %.*s:%.*s or %.*s[...]",
                                 shown, text, (int)type, text, shown - (int)type - 1,
                                 text + type + 1, (int)type, text)
                    : bhi_refuse(complaint, "'%.*s' is not a dtype; it is one of %s", shown, text,
-                                BHI_DTYPE_NAMES);
+                                find == bhi_dtype_find ? BHI_DTYPE_NAMES
+                                                       : BHI_DTYPE_NAMES " " BHI_SMALL_FLOAT_NAMES);
     }
     out_array->dimensions = 0;
     const char *cursor = text + name;
@@ -358,6 +359,16 @@ bool bhi_parse_array(const char *text, struct bhi_array *out_array,
         return bhi_refuse(complaint, "'%s' is not DTYPE:N,... or DTYPE[N,...]", text);
     }
     return bhi_array_measure(out_array, complaint);
+}
+
+bool bhi_parse_array(const char *text, struct bhi_array *out_array,
+                     struct bhi_complaint *complaint) {
+    return parse_array(text, bhi_dtype_find, out_array, complaint);
+}
+
+bool bhi_parse_element_array(const char *text, struct bhi_array *out_array,
+                             struct bhi_complaint *complaint) {
+    return parse_array(text, bhi_dtype_find_element, out_array, complaint);
 }
 
 /* Splits the "TYPE:VALUE" of |item| in place. Without a colon *out_type is NULL. */

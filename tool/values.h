@@ -75,6 +75,9 @@ struct bhi_slot_text bhi_slot_describe(struct bhi_slot slot, bool indexed);
  * mean the same, without brackets, which a shell takes for a pattern. */
 bool bhi_parse_array(const char *text, struct bhi_array *out_array,
                      struct bhi_complaint *complaint);
+/* The same, also of a small float, which a .npy file cannot have. */
+bool bhi_parse_element_array(const char *text, struct bhi_array *out_array,
+                             struct bhi_complaint *complaint);
 /* Parses "TYPE:VALUE,…". A value without a type has the type of the one before it. Each value is
  * aligned to its own size. A bool takes 4 bytes, and the end is padded to 4. ":VALUE" gets its type
  * from the kernel; until that is known, it is the first of i32, u32 and f32 that can hold it. */

@@ -45,8 +45,10 @@ static bool open_output(struct bhi_work *work, uint32_t index) {
     char temporary[BHI_OUTFILE_TEMPORARY];
     uint64_t size;
 
-    binding->header_size =
-        bhi_npy_write_header(&binding->array, binding->header, sizeof binding->header);
+    if (!bhi_binding_make_header(binding, &complaint)) {
+        return bhi_work_refuse(work, BH_INVALID_ARGUMENT, 0, "%s %.100s: %.390s", binding->option,
+                               binding->text, complaint.text);
+    }
     if (__builtin_add_overflow(binding->array.bytes, binding->header_size, &size)) {
         size = UINT64_MAX;
     }

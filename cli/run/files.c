@@ -63,9 +63,10 @@ static bool open_outputs(struct bhi_run_request *request, struct bhi_complaint *
         if (!binding->out_path) {
             continue;
         }
-        binding->header_size =
-            bhi_npy_write_header(&binding->array, binding->header, sizeof binding->header);
         uint64_t size;
+        if (!bhi_binding_make_header(binding, complaint)) {
+            return blame(binding, complaint);
+        }
         if (__builtin_add_overflow(binding->array.bytes, binding->header_size, &size)) {
             bhi_refuse(complaint, "more than 64 bits can count");
             return blame(binding, complaint);

@@ -296,10 +296,28 @@ small() {
     printf '\x50\0\0\0\0\0\0\0%-80s'"$2" "{\"w\":{\"dtype\":\"$1\",\"shape\":[4],\"data_offsets\":[0,$3]}}" > m.safetensors
     cli eval 'z = w + 1' --in w=m.safetensors:w --out z=z.npy
     gives z.npy 'f32[4]' 2 0.5
+    case_name="a tensor of $1 is written, by one kernel and behind a reduction"
+    for expression in 'z = w' 'z = w + 0 * sum(w)' 'z = sum(w, axis=0, keepdims=true) * 0 + w'; do
+        cli eval "$expression" --in w=m.safetensors:w --out "z=n.safetensors:w:${1,,}"
+        expect_status 0
+        cli inspect n.safetensors --json
+        expect_json ".tensors[0] | .type == \"${1,,}\" and .shape == [4] and .offset % 8 == 0 and .bytes == $3"
+        if cmp <(tail -c "$3" m.safetensors) <(tail -c "$3" n.safetensors); then passed=$((passed + 1)); else fail "other bytes"; fi
+    done
+    rm -f n.safetensors
 }
 small BF16 '\x80\x3f\xc0\x3f\x00\x40\x20\x40' 8
 small F8_E4M3 '\x38\x3c\x40\x42' 4
 small F8_E5M2 '\x3c\x3e\x40\x41' 4
+case_name="a result of small floats is rounded where it is written alone"
+cli eval 's = sum(w); z = s - 10.5' --in w=m.safetensors:w --out s=n.safetensors:s:f8_e4m3 --out z=z.npy
+expect_status 0
+gives z.npy 'f32[]' -3.5 0
+refuses "output 'z' must be bf16, but is i32: write f32(...)" eval 'z = i32(x)' --in x=x.npy --out z=z.safetensors:z:bf16
+refuses "no array: write z.safetensors:NAME" eval 'z = x' --in x=x.npy --out z=z.safetensors
+refuses "no ':f32' here: eval infers" eval 'z = x' --in x=x.npy --out z=z.safetensors:z:f32
+refuses "cannot have an array of that name" eval 'z = x' --in x=x.npy --out z=z.safetensors:__metadata__
+refuses "outputs are .npy files" eval 'z = x' --in x=x.npy --out z=z.npz:z
 printf '\x50\0\0\0\0\0\0\0%-80s1234' '{"w":{"dtype":"F8_E8M0","shape":[4],"data_offsets":[0,4]}}' > m.safetensors
 refuses "'w': templates take no f8_e8m0 of 8 bits" eval 'z = w' --in w=m.safetensors:w --out z=z.npy
 

@@ -163,3 +163,42 @@ TEST(lengths_at_their_limits) {
         }
     }
 }
+
+/* What is written is read again: as the only array, whose data is aligned and fills the file. */
+TEST(a_header_that_is_written_is_read_again) {
+    static const struct {
+        const char *name;
+        struct bhi_array array;
+        bool taken;
+    } cases[] = {
+        {"t", {.dtype = BH_DTYPE_BF16, .dimensions = 2, .shape = {3, 5}, .bytes = 30}, true},
+        {"a:\"\n\\é", {.dtype = BH_DTYPE_F8_E4M3, .bytes = 1}, true},
+        {"", {.dtype = BH_DTYPE_BOOL, .dimensions = 1, .shape = {0}}, true},
+        {"__metadata__", {.dtype = BH_DTYPE_F32, .bytes = 4}, false},
+        {"\xff", {.dtype = BH_DTYPE_F32, .bytes = 4}, false},
+        {"t", {.dtype = BH_DTYPE_F32, .dimensions = 2, .shape = {0, UINT64_MAX}}, false},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        const struct bhi_array *array = &cases[i].array;
+        const char *name = cases[i].name;
+        uint8_t bytes[512];
+        const size_t size = bhi_safetensors_write_header(array, name, bytes, sizeof bytes);
+        BHT_EQ(size > 0, cases[i].taken);
+        if (!cases[i].taken) {
+            continue;
+        }
+        struct bhi_tensor tensor;
+        size_t length;
+        BHT_TRUE(bhi_safetensors_parse_preamble(bytes, size + array->bytes, &length, &complaint));
+        BHT_EQ(length + BHI_SAFETENSORS_PREAMBLE, size);
+        BHT_EQ(size % 8, 0);
+        BHT_TRUE(bhi_safetensors_find((char *)bytes + BHI_SAFETENSORS_PREAMBLE, length,
+                                      array->bytes, name, &tensor, &complaint));
+        BHT_EQ(tensor.dtype, array->dtype);
+        BHT_EQ(tensor.dimensions, array->dimensions);
+        BHT_EQ(memcmp(tensor.shape, array->shape, array->dimensions * sizeof array->shape[0]), 0);
+        BHT_EQ(tensor.begin, 0);
+        BHT_EQ(tensor.bytes, array->bytes);
+        BHT_EQ(bhi_safetensors_write_header(array, name, bytes, size - 1), 0);
+    }
+}
