@@ -109,7 +109,7 @@ foreach(name bulkhead bulkhead-judge)
 endforeach()
 
 # As in the source tree: README.md and the header cite docs/….
-install(FILES LICENSE README.md ARCHITECTURE.md CHANGELOG.md
+install(FILES LICENSE README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
 install(DIRECTORY docs
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command FILES_MATCHING PATTERN "*.md")
