@@ -22,7 +22,7 @@
  *   KILLED             the kernel ends it; a loader is given up at due_ns
  *   EXITED             due_ns; its exit status stays unknown then
  *   HOLDING            due_ns; at once if its stream waits for it
- *   TOLD               the zygote's: until then the device may go on writing (decision 67)
+ *   TOLD               the zygote's: until then the device may go on writing (decision 4)
  *   CONFIRMED          until its obituary is complete (bhi_life_around)
  *
  * A kill is no death: what the worker completed before it is confirmed dead counts (E11). */
@@ -110,7 +110,7 @@ struct bhi_life {
     enum bhi_life_state state;
     enum bhi_life_state came_to; /* how far its start has come: SPAWNING, HELD or RUNNING */
     bool born;                   /* its pidfd is known */
-    bool holds;                  /* the zygote holds its device until told (decision 67) */
+    bool holds;                  /* the zygote holds its device until told (decision 4) */
     bool is_loader;              /* SIGKILL may not end it; all that it can do is complete a read */
     bool given_up;               /* SIGKILL has not ended it in time */
     uint64_t start_by_ns;
@@ -133,10 +133,10 @@ struct bhi_life {
 
 /* What is true around it. */
 struct bhi_life_around {
-    bool zygote_lost; /* it is dead or dying: it reports nothing any more */
-    bool zygote_gone; /* it is dead, and so is every process that it forked */
-    bool device_free; /* nobody can hold the worker's device any more */
-    bool stream_left; /* its stream has gone on without it (decision 59), or soon will (C3) */
+    bool zygote_lost;        /* it is dead or dying: it reports nothing any more */
+    bool zygote_gone;        /* it is dead, and so is every process that it forked */
+    bool device_free;        /* nobody can hold the worker's device any more */
+    bool stream_left;        /* its stream has gone on without it (decision 4), or soon will (C3) */
     uint64_t obituary_at_ns; /* its obituary waits for a trace until then; 0: for nothing */
 };
 

@@ -121,7 +121,7 @@ struct bhi_death {
 
 /* Returns true if the stream of a dying worker can go on without it before its death is confirmed:
  * nothing that it was told to do is under way, and its death costs the stream nothing. Such a
- * worker is like one that is idle (decision 59). A stream that is to be kept apart from what its
+ * worker is like one that is idle (decision 4). A stream that is to be kept apart from what its
  * workers ran before waits, and so does one whose last worker but one is not confirmed dead. */
 bool bhi_core_worker_may_leave(const struct bhi_core_worker *worker);
 /* Kills the worker, which is dying, and takes it from its stream, which wants another one from now

@@ -22,7 +22,7 @@ void bhi_burial_exit(struct bhi_worker *worker);
  * is freed here. */
 uint64_t bhi_burial_turn(bh_context *context);
 /* Takes each worker that is dying, and may leave, from its stream. The stream goes on without it,
- * before its death is confirmed, if nothing that it was told to do is under way (decision 59): a
+ * before its death is confirmed, if nothing that it was told to do is under way (decision 4): a
  * GPU's driver takes 40 ms and more to release a dead process. Until the burial the accounts stay
  * as they are: what the worker has been given counts as given to a living worker. Returns true if
  * there was one. */

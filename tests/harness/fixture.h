@@ -56,7 +56,7 @@ pid_t fx_ready_after(bh_stream *stream, pid_t pid);
 /* Waits until no process of the context is starting: on a GPU its sentinel has all abort words. */
 void fx_settle(bh_context *context);
 /* Kills the stream's worker, and waits until it is buried and another one is there. A stream may go
- * on while its last worker is dying: what that one had is nobody's until then (decision 59). */
+ * on while its last worker is dying: what that one had is nobody's until then (decision 4). */
 void fx_replace_worker(bh_context *context, bh_stream *stream);
 /* How many processes below this one are stopped, as at a fault point; *out_pid (or NULL) is one. */
 size_t fx_stopped(pid_t *out_pid);

@@ -1,5 +1,5 @@
 /* A stream goes on without its dying worker where nothing is lost by that, and waits for the burial
- * where something is (decision 59). The worker here is a struct: it is dying for as long as the
+ * where something is (decision 4). The worker here is a struct: it is dying for as long as the
  * test wants, as on a GPU whose driver does not let go of it. */
 #include "puppet.h"
 #include "supervisor/buffer/buffer.h"

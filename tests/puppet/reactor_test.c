@@ -1051,7 +1051,7 @@ static int releases(int socket) {
     return count;
 }
 
-/* Decision 67. The device of a dead worker is released once: at once, or after 20 ms if its stream has
+/* Decision 4. The device of a dead worker is released once: at once, or after 20 ms if its stream has
  * gone on, whose next worker would wait for the release. A zygote that takes no messages is told again.
  * Only the end of the zygote replaces its report: the device may go on writing. */
 TEST(a_device_is_released_once) {

@@ -155,7 +155,7 @@ TEST(a_device_holder_that_ended_first_is_forgotten) {
     end(other->device_holder);
 }
 
-/* How the worker ended is told at once (C3), and again when its device is released (decision 67). */
+/* How the worker ended is told at once (C3), and again when its device is released (decision 4). */
 TEST(a_held_workers_end_is_told_before_and_after_the_release) {
     struct bhi_child *child = add_held(7);
     const pid_t holder = child->device_holder;
@@ -281,7 +281,7 @@ TEST(no_end_is_missed_and_nothing_is_left) {
     bhi_children_ended(&children);
     BHT_EQ(told_count, 2);
     BHT_TRUE(!has_signal());
-    BHT_EQ(bht_process_state(pids[0]), 'Z'); /* told, and not reaped yet (decision 81) */
+    BHT_EQ(bht_process_state(pids[0]), 'Z'); /* told, and not reaped yet (decision 4) */
     BHT_TRUE(children.reap_ns != BHI_FOREVER);
     bhi_children_reap(&children);
     BHT_EQ(bht_count_children(getpid()), 0);

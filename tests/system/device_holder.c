@@ -1,5 +1,5 @@
 /* A dead worker's device is held until the supervisor lets it go, and until it is released the
- * worker counts as alive (decision 67). The driver (fake_nvidia.c) opens its device's node for
+ * worker counts as alive (decision 4). The driver (fake_nvidia.c) opens its device's node for
  * writing when it makes an instance, and keeps it open. */
 #include "fixture.h"
 #include "nvidia_machine.h"
@@ -88,7 +88,7 @@ TEST(a_worker_is_buried_when_its_device_is_released) {
     fx_expect_healthy(scene.context, scene.stream);
 }
 
-/* Decision 59: the stream does not wait for it. */
+/* Decision 4: the stream does not wait for it. */
 TEST(the_stream_goes_on_while_it_is_held) {
     struct scene scene = begin(1, NULL);
     kill_held(&scene);

@@ -2,7 +2,7 @@
  *
  * A death is reported before the child is reaped, and the reaping comes later: it waits until the
  * last thread of a worker is through, and keeps a processor busy meanwhile. The worker that takes
- * over needs that processor (decision 81). */
+ * over needs that processor (decision 4). */
 #ifndef BHI_WORKER_PROCESS_CHILDREN_H
 #define BHI_WORKER_PROCESS_CHILDREN_H
 

@@ -4,7 +4,7 @@
  * process needs, too, for 40 ms and more. A stream whose worker has died idle has its next worker
  * at once, and that one would wait for the lock as soon as it imports a buffer. The driver begins
  * with the release when the last descriptor of the device is closed. So another process has copies
- * of them, and the supervisor says when it may end (decision 67).
+ * of them, and the supervisor says when it may end (decision 4).
  *
  * The zygote forks it before the worker. It has one descriptor, a socket, through which the worker
  * sends its device's descriptors when it has made its device, before it is given anything
