@@ -1,7 +1,7 @@
 /* A quarantine that several batches share, the shards of one, say: a folder with one file for each
  * kernel that was quarantined with certain blame. The file's name is the hash of the kernel's
  * content in hexadecimal; it has an object that says why, for people. A job with such a kernel gets
- * one attempt and no retries (docs/decisions/0066-feed.md).
+ * one attempt and no retries (docs/decisions/0019-batches.md).
  *
  * The folder may be on a network file system, and its users on many machines: files are only made,
  * by link or rename, whole; there are no locks. */
