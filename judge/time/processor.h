@@ -1,5 +1,5 @@
 /* The processor on which runs are timed, where the driver runs kernels on processors. On several a
- * run takes longer or shorter by where its threads happen to be (decision 79). */
+ * run takes longer or shorter by where its threads happen to be (decision 63). */
 #ifndef BHI_JUDGE_TIME_PROCESSOR_H
 #define BHI_JUDGE_TIME_PROCESSOR_H
 
