@@ -411,7 +411,7 @@ static void be_zygote(struct orphan_page *page, int go, bool stops) {
     }
 }
 
-/* Decision 47. It is ours when the warden is dead. */
+/* Decision 1. It is ours when the warden is dead. */
 static void expect_end_of_orphan(bool stops) {
     struct orphan_page *page = shared(sizeof *page);
     int go[2], status;

@@ -300,7 +300,7 @@ TEST(host_killed) {
     expect_all_gone();
 }
 
-/* The socket tells before the pidfd does (decision 68). The folder is removed by a warden that has
+/* The socket tells before the pidfd does (decision 1). The folder is removed by a warden that has
  * seen its host go, and by no other. */
 TEST(host_dies_slowly) {
     set_scene((struct script){.dies_slowly = true});
