@@ -14,7 +14,7 @@ set(gpu_without_device backend_reserve backend_ticks guard_allowed guard_buffers
 set(gpu_other_driver system_budget system_processes system_nodes system_sentinel system_overlap system_device_export
     system_device_holder system_cuda_view
     system_placement system_trace sandbox_nodes sandbox_chroot backend_failures backend_memory backend_merge backend_shared backend_words)
-# A read-only import that fails: the library tries none there (docs/decisions/0011-read-only-inputs.md).
+# A read-only import that fails: the library tries none there (docs/decisions/0002-sandbox.md).
 set(gpu_lacks system_constants)
 # What they prove is of the host alone, and they take long.
 set(gpu_host system_endurance system_dead_mount system_descriptors system_owners)

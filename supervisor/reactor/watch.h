@@ -9,7 +9,7 @@
  *
  * Through its side channel a worker on a GPU hands out the memory that it makes. A worker that was
  * taken over can hand out anything, at any time: what nobody has asked for is noticed at once, and
- * what waits there when the worker has ended is closed (decision 75). Other workers cannot send
+ * what waits there when the worker has ended is closed (decision 2). Other workers cannot send
  * anything there. */
 #ifndef BHI_SUPERVISOR_REACTOR_WATCH_H
 #define BHI_SUPERVISOR_REACTOR_WATCH_H

@@ -180,7 +180,7 @@ case_name="ulimit -f ends what is larger, and nothing else"
 status=$?
 expect_stderr "big.npy: 4000000 bytes: File too large; files and shared memory are limited to 2000 KiB: raise that (ulimit -f)"
 if "$BULKHEAD" devices --json | jq -es '.[0].devices[0].driver_info | test("^Mesa (2[3-9]|[3-9])")' > /dev/null 2>&1
-then # its memory is a file, which has to fit (decision 21): the limit is named, and no job is lost
+then # its memory is a file, which has to fit (decision 2): the limit is named, and no job is lost
     expect_status 3
     expect_stderr "this driver needs RLIMIT_FSIZE to be at least"
     expect_stdout "4 jobs: 0 done, 2 failed, 2 waiting"

@@ -487,7 +487,7 @@ TEST(each_call_of_loaders_and_compilers) {
 }
 
 /* Of type 'F' these numbers, to both directions, and of nvidia-uvm, whose numbers are bare, these; of
- * either no other of the 256. docs/decisions/0031 says why each is there. */
+ * either no other of the 256. docs/decisions/0002 says why each is there. */
 TEST(requests_of_nvidia_and_cuda) {
     static const unsigned char steady[] = {0x27, 0x29, 0x2a, 0x2b, 0x34, 0x4a, 0x4e, 0x4f, 0x52,
                                            0x54, 0x57, 0x58, 0x5e, 0xc9, 0xce, 0xcf, 0xd4};
@@ -523,7 +523,7 @@ TEST(requests_of_nvidia_and_cuda) {
 }
 
 /* What a worker may open, all of it: a path that is added is added here, with its reason in
- * docs/decisions/0031. */
+ * docs/decisions/0002. */
 TEST(paths_of_nvidia_and_cuda) {
     static const struct bhi_driver_path nvidia[] = {
         {"/dev/nvidiactl", BHI_PATH_DEVICE},

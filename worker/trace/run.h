@@ -10,7 +10,7 @@
  * worker that imports it; if it has exported its abort words, a sentinel that sets them.
  *
  * The tracer answers as the filters would. A call that no rule allows is let through, so that one
- * trace shows all such calls and not only the first. See docs/decisions/0022. */
+ * trace shows all such calls and not only the first. See docs/decisions/0002. */
 #ifndef BHI_WORKER_TRACE_RUN_H
 #define BHI_WORKER_TRACE_RUN_H
 
