@@ -41,7 +41,7 @@ struct bhi_use {
 
 enum bhi_submission_state { BHI_QUEUED, BHI_RELEASED, BHI_ENDED };
 
-/* When a submission whose worker dies while it runs is put back, to run again (decision 92). */
+/* When a submission whose worker dies while it runs is put back, to run again (decision 8). */
 enum bhi_repeat {
     BHI_REPEAT_NEVER, /* what it has written it may read */
     BHI_REPEAT_VICTIM, /* when nobody is to blame: all that it changes is an answer, or what it loads */

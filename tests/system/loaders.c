@@ -61,7 +61,7 @@ TEST(a_header_that_no_loader_reads) {
     BHT_STR_HAS(detail.message, "cannot take the control channel's connection");
 }
 
-/* -- calls that wait for a process of their own (decision 92) -- */
+/* -- calls that wait for a process of their own (decision 8) -- */
 
 struct call {
     bh_context *context;
