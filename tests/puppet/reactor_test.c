@@ -616,7 +616,7 @@ TEST(what_a_worker_is_started_with) {
     ask_for_one(BHI_WORKER_DEVICE, false);
 }
 
-/* -- sentinels (decision 53) ------------------------------------------------------------------- */
+/* -- sentinels (decision 15) ------------------------------------------------------------------- */
 
 /* One that serves a stream, has sent its abort words, and |works|. */
 static struct bhi_worker *with_words(bool works) {

@@ -165,7 +165,7 @@ static void expect_last_is_socket(pid_t pid, int least) {
 }
 
 /* Decision 1: the warden learns of a dying host before the host's descriptors of a GPU are closed.
- * Decision 53: so does the supervisor of a dying worker. */
+ * Decision 15: so does the supervisor of a dying worker. */
 TEST(the_host_hangs_up_first) {
     struct scene scene = begin(0, NULL);
     expect_last_is_socket(getpid(), 700);
