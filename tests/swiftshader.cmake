@@ -15,7 +15,7 @@ set(swiftshader_lacks
     system_templates   # floats and integers of 16 bits
     system_readonly    # pointers that are chosen (VariablePointers)
     system_wrap        # the same
-    system_access)     # an array of buffers by a computed index: refused there (decision 40)
+    system_access)     # an array of buffers by a computed index: refused there (decision 23)
 # They name lavapipe, as a second driver, as what is traced, or as what poses as a GPU; or their
 # driver has a queue for copies.
 set(swiftshader_other_driver backend_ahead backend_copies backend_failures backend_memory backend_words system_arguments

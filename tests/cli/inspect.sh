@@ -113,7 +113,7 @@ for kernel in saxpy matmul hang blur reduce_sum; do
     fi
     rm -f guarded.spv
 done
-# Where the words are (docs/decisions/0041-no-set-free.md): sets of a kernel, and what is said.
+# Where the words are (docs/decisions/0023-drivers-limits.md): sets of a kernel, and what is said.
 kernel_of_sets() {
     echo '#version 450'
     echo 'layout(local_size_x = 1) in;'

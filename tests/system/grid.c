@@ -1,6 +1,6 @@
 /* Grids whose three counts multiply to more than 32 bits hold. Such a grid runs whole, where the
  * device has the feature wholeGrids, or is refused before anything runs; never in part
- * (docs/decisions/0023-grids.md). The one test for every driver: it decides who has the feature. */
+ * (docs/decisions/0023-drivers-limits.md). The one test for every driver: it decides who has the feature. */
 #include "fixture.h"
 
 /* 2^32 workgroups with nothing to do take an NVIDIA H200 seconds. */
