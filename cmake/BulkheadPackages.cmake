@@ -1,5 +1,5 @@
 # Debian packages, made by CPack from the components of BulkheadInstall.cmake: scripts/packages.
-# docs/install.md says what is in which package, docs/decisions/0062-packages.md why. The order of a
+# docs/install.md says what is in which package, docs/decisions/0028-machine.md why. The order of a
 # run of cpack: PackageDependencies.cmake, the installation of each component, PackageFiles.cmake.
 set(BULKHEAD_MAINTAINER "Bulkhead maintainers <maintainers@bulkhead.example>" CACHE STRING
     "Who answers for the Debian packages: NAME <ADDRESS>")

@@ -16,7 +16,7 @@ int bhi_complain_memory(const char *command);
 
 /* Flushes stdout and returns |exit_status|. Reports a write error, such as a full disk, and then
  * returns BHI_EXIT_ENVIRON instead of BHI_EXIT_READY. If the reader of a pipe is gone and
- * |exit_status| is a success, the process ends by SIGPIPE without a message (decision 54). A
+ * |exit_status| is a success, the process ends by SIGPIPE without a message (decision 28). A
  * failure keeps its status. */
 int bhi_text_flush(const char *command, int exit_status);
 
