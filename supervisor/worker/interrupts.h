@@ -1,6 +1,6 @@
 /* The processor that takes a device's interrupts. A GPU's driver gets an interrupt for each
  * submission that ends, just when a worker polls for that end. On the processor that takes them a
- * round trip lasts four times as long (decision 78). So workers run on the others. */
+ * round trip lasts four times as long (decision 58). So workers run on the others. */
 #ifndef BHI_SUPERVISOR_WORKER_INTERRUPTS_H
 #define BHI_SUPERVISOR_WORKER_INTERRUPTS_H
 

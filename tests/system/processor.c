@@ -83,7 +83,7 @@ TEST(workers_run_on_the_processor) {
     expect_on(bound, &only);
     WAIT_UNTIL(count_spares(context) == 2, 20000);
     bh_stream *another = fx_stream(context, "another", FX_SECONDS);
-    if (!fx_on_gpu()) { /* whose interrupts take one away (decision 78) */
+    if (!fx_on_gpu()) { /* whose interrupts take one away (decision 58) */
         expect_on(free_one, &all);
         expect_on(another, &all);
     }
