@@ -1,6 +1,6 @@
 /* Transfers between the host and a buffer in device memory: submissions to the buffer's stream copy
  * them in pieces, through host memory that the stream's worker is given. That memory comes from the
- * pool, which keeps it for the next transfer (docs/decisions/0071-transfers.md). */
+ * pool, which keeps it for the next transfer (docs/decisions/0061-copies.md). */
 #ifndef BHI_SUPERVISOR_SUBMIT_TRANSFER_H
 #define BHI_SUPERVISOR_SUBMIT_TRANSFER_H
 
