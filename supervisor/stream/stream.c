@@ -24,7 +24,7 @@
 #define MIN_MEMORY          (64ull << 20) /* the same limit as in tool/values.c */
 #define MOST_PROCESSORS     1024u         /* the same limit as in ipc/messages.def */
 #define MOST_NICE           19u           /* likewise */
-/* What a CUDA context counts as (decision 114): as much as one took on an H200, 259 MiB, and 62 more
+/* What a CUDA context counts as (decision 111): as much as one took on an H200, 259 MiB, and 62 more
  * once a kernel with printf is loaded, in the driver's steps of 2 MiB. */
 #define CUDA_CONTEXT (322ull << 20)
 
