@@ -74,8 +74,9 @@ struct bhi_submission {
     enum bhi_kill end_requested; /* why its worker was asked to stop it; NONE: it was not */
     uint64_t turn_ns;            /* set once it has taken too long: when its turn came; else 0 */
     bool doomed;                 /* certain to be poisoned; event->verdict says by what */
-    bool failure_reported;       /* its stream was notified of its failure, or must not be */
-    bool end_watched;            /* its end wakes the reactor, even if no thread waits */
+    bh_status injected;    /* chaos may end it so: then blame is suspected at most; OK: none */
+    bool failure_reported; /* its stream was notified of its failure, or must not be */
+    bool end_watched;      /* its end wakes the reactor, even if no thread waits */
     struct bhi_edge *edges;
     uint32_t edge_count, edge_capacity;
     struct bhi_use *uses;

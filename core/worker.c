@@ -398,7 +398,7 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
         aborted(worker, submission, outcome, message);
     }
     outcome->blame = bhi_past_blame(&worker->past, submission, outcome->status);
-    if (outcome->elsewhere) {
+    if (outcome->elsewhere || outcome->status == submission->injected) {
         bhi_blame_lower(&outcome->blame);
     }
     judge_loss(worker, outcome, loss);

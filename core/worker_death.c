@@ -200,7 +200,8 @@ static bh_blame blame_of(const struct bhi_core_worker *worker, const struct bhi_
         worker->life.kill == BHI_KILL_DEADLINE && worker->life.kill_phase == BHI_PHASE_UNBEGUN;
     /* A compile past its deadline: the machine may have been busy, or the driver at fault. */
     const bool late = death->outcome.status == BH_COMPILE_FAILED;
-    if ((status == BH_DEADLINE && unbegun) || late || death->cause == BHI_CAUSE_DOUBTFUL) {
+    if ((status == BH_DEADLINE && unbegun) || late || status == submission->injected ||
+        death->cause == BHI_CAUSE_DOUBTFUL) {
         bhi_blame_lower(&blame);
     }
     return blame;

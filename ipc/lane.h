@@ -62,7 +62,15 @@ struct bhi_lane_record {
 };
 #define BHI_RECORD_TIMED UINT64_C(1) /* its result says how long the device was busy */
 #define BHI_RECORD_ALONE UINT64_C(2) /* it shares no queue submission with others */
-#define BHI_RECORD_FLAGS (BHI_RECORD_TIMED | BHI_RECORD_ALONE)
+/* Faults that the host wants, to be tested with (docs/chaos.md). A record with one is also ALONE.
+ * The device is lost when it has run; there is no device memory for it to run; its result is late,
+ * by at most 65,535 ms. */
+#define BHI_RECORD_LOSES_DEVICE       UINT64_C(4)
+#define BHI_RECORD_NO_MEMORY          UINT64_C(8)
+#define BHI_RECORD_LATE_MS(ms)        ((uint64_t)(ms) << 4)
+#define BHI_RECORD_LATENESS_MS(flags) ((flags) >> 4)
+#define BHI_RECORD_CHAOS              (BHI_RECORD_FLAGS & ~(BHI_RECORD_TIMED | BHI_RECORD_ALONE))
+#define BHI_RECORD_FLAGS              (BHI_RECORD_LATE_MS(UINT16_MAX) | 15)
 
 /* Supervisor side. Thread: one at a time (the context's lock). */
 struct bhi_lane {

@@ -50,6 +50,8 @@ static const struct bhi_py_field fields[] = {
     {"device_memory", offsetof(bh_context_options, device_memory), BHI_PY_U64},
     {"spare_kernels", offsetof(bh_context_options, spare_kernels), BHI_PY_U64},
     {"quarantine_deadlines", offsetof(bh_context_options, quarantine_deadlines), BHI_PY_U64},
+    {"chaos", offsetof(bh_context_options, chaos), BHI_PY_TEXT},
+    {"chaos_from_environment", offsetof(bh_context_options, chaos_from_environment), BHI_PY_BOOL},
 };
 
 static int context_init(PyObject *object, PyObject *args, PyObject *kwargs) {

@@ -52,6 +52,16 @@ static void fill_in(bh_context_options *options) {
     options->device_memory = bhi_given(options->device_memory, 0);
 }
 
+/* A host that is tested should know why. */
+static void say_chaos(bh_context *context) {
+    if (context->chaos.from) {
+        bhi_context_lock(context);
+        bhi_context_say(context, BH_LOG_WARNING, "%s asks for faults (seed %llu)",
+                        context->chaos.from, (unsigned long long)context->chaos.seed);
+        bhi_context_settle_unlock(context);
+    }
+}
+
 /* A context and what each room keeps for it. */
 struct whole {
     struct bh_context context; /* first */
@@ -205,17 +215,21 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
         bhi_layout_take(BHI_OURS(bh_context_options), &options, given, CREATE, "options", detail));
     fill_in(&options);
     BHI_TRY(check_options(&options, detail));
+    struct bhi_chaos chaos;
+    BHI_TRY(bhi_chaos_parse(&chaos, options.chaos, options.chaos_from_environment, CREATE, detail));
     BHI_TRY(check_host(detail));
     bh_context *context = make_context(&options);
     if (!context) {
         return BHI_FAIL(detail, CREATE, BH_REASON_MEMORY);
     }
+    context->chaos = chaos;
     const bh_status status = start(context, &options, detail);
     if (status != BH_OK) {
         bhi_context_unref(context);
         return status;
     }
     atomic_init(&context->handle.count, 1);
+    say_chaos(context);
     *out_context = context;
     return BH_OK;
 }

@@ -4,7 +4,7 @@
 set(cuda_tests
     events_errors events_errors_more events_death events_recovery events_markers events_buffers
     system_death system_poison system_strict system_random system_stale
-    system_device_memory system_device_export system_device_files
+    system_device_memory system_device_export system_device_files system_chaos
     fault_nth_worker fault_steps fault_protocol fault_spares
     fault_moves fault_replicas fault_transfers fault_device_pool)
 

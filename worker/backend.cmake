@@ -147,6 +147,7 @@ bulkhead_room(worker/cuda
 bulkhead_room(worker/session
     SOURCES
     ahead.c
+    chaos.c
     control.c
     orphan.c
     session.c

@@ -4,6 +4,7 @@
 
 #include <bulkhead/detail.h>
 #include <bulkhead/types.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -93,6 +94,12 @@ typedef struct bh_context_options {
         quarantine_deadlines; /* a kernel whose last launches, this many of one tenant, have all
                                       passed their deadline is refused (quarantine.h); default:
                                       never */
+    const char *chaos; /* faults to test the caller with, such as "seed=7 device_lost=1%" (see
+                          docs/chaos.md); NULL: none. Another text is INVALID_ARGUMENT, and the
+                          detail says where it is wrong. What ends by such a fault has the reason
+                          INJECTED */
+    bool chaos_from_environment; /* $BULKHEAD_CHAOS replaces |chaos|, if it is set (not in a set-uid
+                                    program); default: the variable is not looked at */
 } bh_context_options;
 
 /* Creates a context: its threads and its private folder. It starts no worker.

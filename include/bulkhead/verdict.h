@@ -30,7 +30,8 @@ typedef enum bh_blame {
                            processes waited (docs/deadlines.md). Or its deadline passed before
                            it began, or its compile deadline passed. Or Linux killed its worker
                            because memory ran out, though the worker had not reached its own limit:
-                           others may have used the memory */
+                           others may have used the memory. Or the caller has asked for
+                           the failure (bh_context_options.chaos) */
     BH_BLAME_CERTAIN,   /* its worker was given nothing else */
 } bh_blame;
 

@@ -95,6 +95,9 @@ class Context(_native.Context, Scoped):
     it, a line at a time; the library never waits for it. Lines are lost if 4096 wait. What it
     raises goes to the logger 'bulkhead'. `close()` returns when it has had the last line.
 
+    `chaos` makes faults, to test the program with: "seed=7 device_lost=1% late=2%/200ms"
+    (docs/chaos.md). With `chaos_from_environment`, $BULKHEAD_CHAOS replaces it where it is set.
+
     A buffer takes a file descriptor, so a context raises the process's soft limit on them to the
     hard one.
 
@@ -130,6 +133,8 @@ class Context(_native.Context, Scoped):
         device_memory: Size | None = None,
         spare_kernels: int | None = None,
         quarantine_deadlines: int | None = None,
+        chaos: str | None = None,
+        chaos_from_environment: bool = False,
         log: Log | None = None,
     ) -> None:
         def path(value: str | os.PathLike[str] | None) -> bytes | None:
@@ -155,6 +160,8 @@ class Context(_native.Context, Scoped):
                 "device_memory": to_bytes(device_memory, "device_memory"),
                 "spare_kernels": spare_kernels,
                 "quarantine_deadlines": quarantine_deadlines,
+                "chaos": chaos,
+                "chaos_from_environment": chaos_from_environment,
             },
             None if delivery is None else delivery.source,
         )

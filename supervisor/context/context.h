@@ -12,6 +12,7 @@
 #include "core/core.h"
 #include "core/handle.h"
 #include "core/stats.h"
+#include "supervisor/context/chaos.h"
 #include "supervisor/context/poller.h"
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
@@ -83,6 +84,7 @@ struct bh_context {
     struct bhi_list zygotes;                     /* bhi_zygote.link */
     struct bhi_tenants tenants;
     struct bhi_counts counts;
+    struct bhi_chaos chaos;
     struct bhi_list places;  /* of the default driver (supervisor/stream/placement.h) */
     struct bhi_list doomed;  /* bhi_doomed.link: freed by bhi_context_settle_unlock */
     struct bhi_list loaders; /* bh_stream.loader: referenced; also in |streams| (loaders.h) */

@@ -70,6 +70,7 @@ static int request_spawn(struct bhi_worker *worker, int worker_end, int listener
         .kind = worker->kind,
         .processor = worker->processor,
         .nice = worker->nice,
+        .fails = worker->start_fails,
     };
     memcpy(message.spawn.token, worker->token, sizeof message.spawn.token);
     int fds[] = {worker->lane.fd, worker->progress.fd, worker_end, worker->doorbell, listener};
@@ -118,6 +119,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     randombytes_buf(worker->token, sizeof worker->token);
     bhi_context_lock(context);
     worker->id = bhi_context_new_id(context);
+    worker->start_fails = context->chaos.from && bhi_chaos_spawn(&context->chaos);
     bhi_context_unlock(context);
 
     int worker_end = -1, listener = -1;

@@ -175,8 +175,11 @@ static void fail_start(struct bhi_worker *worker, const char *what, int error, c
 static void not_spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int error) {
     char limit[BHI_LIMIT_TEXT];
     bhi_context_lock(zygote->context);
+    if (worker->start_fails) {
+        snprintf(limit, sizeof limit, " (injected: %s)", zygote->context->chaos.from);
+    }
     fail_start(worker, "the driver's process (zygote) could not fork", error,
-               bhi_limit_named(error, limit));
+               worker->start_fails ? limit : bhi_limit_named(error, limit));
     bhi_context_unlock(zygote->context);
 }
 

@@ -46,10 +46,11 @@ struct bh_stream {
     bool headers_only;                   /* of a loader: no data is read there */
     struct bhi_msg_device *seen_devices; /* of a worker that could not start, for NO_DEVICE */
     uint32_t seen_device_count;
-    uint32_t awaited;  /* threads in bh_stream_wait_ready */
-    bool anywhere;     /* its options say "any" (supervisor/stream/placement.h) */
-    bool placed;       /* |device| says where it runs */
-    uint64_t usual_ns; /* usual time of a submission on a device, by its reports */
+    uint32_t awaited;     /* threads in bh_stream_wait_ready */
+    bool anywhere;        /* its options say "any" (supervisor/stream/placement.h) */
+    bool placed;          /* |device| says where it runs */
+    uint64_t chaos_draws; /* submissions for which chaos has drawn */
+    uint64_t usual_ns;    /* usual time of a submission on a device, by its reports */
     struct bhi_stream_device runs_on;
     uint64_t device_memory_limit, device_memory; /* of its buffers (D6) */
     uint64_t

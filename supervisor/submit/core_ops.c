@@ -171,9 +171,17 @@ static void name_subject(const struct bhi_payload *payload, bh_verdict *verdict)
     verdict->subject = name[0] ? verdict->subject : BH_SUBJECT_NONE;
 }
 
+static void say_injected(const struct bh_context *context, bh_verdict *verdict) {
+    const size_t used = strlen(verdict->message);
+    verdict->reason = BH_REASON_INJECTED;
+    bhi_format(verdict->message + used, sizeof verdict->message - used, " (injected: %s)",
+               context->chaos.from);
+}
+
 static void name_kernel(const struct bhi_submission *submission, uint32_t command_index,
                         bh_verdict *verdict) {
     const struct bhi_payload *payload = bhi_payload_of(submission);
+    const struct bh_context *context = bhi_stream_of(submission->stream)->context;
     if (payload->file && verdict->status != BH_OK) {
         bhi_file_name(payload->file, verdict->message, sizeof verdict->message);
     }
@@ -187,6 +195,9 @@ static void name_kernel(const struct bhi_submission *submission, uint32_t comman
         const uint8_t *hash = kernel ? kernel->body->hash : payload->source->hash;
         memcpy(verdict->kernel_name, name, sizeof verdict->kernel_name);
         memcpy(verdict->kernel_hash, hash, sizeof verdict->kernel_hash);
+    }
+    if (verdict->status != BH_OK && verdict->status == submission->injected) {
+        say_injected(context, verdict);
     }
     if (verdict->subject && !verdict->subject_name[0]) {
         name_subject(payload, verdict);
@@ -229,8 +240,19 @@ static bool is_charged(const struct bhi_submission *submission, struct bhi_outco
     return trouble;
 }
 
+/* Chaos: as if its stream had no worker, and no hope of one. */
+static bool is_without_worker(const struct bhi_submission *submission, struct bhi_outcome *out) {
+    static const bh_detail none = {.status = BH_UNAVAILABLE,
+                                   .message = "there is no worker for it"};
+    if (submission->injected == BH_UNAVAILABLE) {
+        *out = bhi_outcome_unstarted(&none, bhi_now_ns());
+    }
+    return submission->injected == BH_UNAVAILABLE;
+}
+
 static bool refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
-    return (bhi_payload_of(submission)->borrows && is_elsewhere(submission, out)) ||
+    return is_without_worker(submission, out) ||
+           (bhi_payload_of(submission)->borrows && is_elsewhere(submission, out)) ||
            (!submission->event->library && is_charged(submission, out)) ||
            bhi_quarantine_refuse(submission, out);
 }

@@ -63,6 +63,27 @@ bh_status bhi_payload_enter(struct bhi_payload *payload, const char *call, bh_de
     return context->closed ? BHI_FAIL(detail, call, BH_REASON_DESTROYED) : BH_OK;
 }
 
+/* Draws the fault that chaos injects into the submission. Copies of the library's own, which are made
+ * again, get none. */
+static void draw_fault(struct bhi_payload *payload) {
+    struct bhi_submission *submission = &payload->submission;
+    struct bh_stream *stream = bhi_stream_of(submission->stream);
+    struct bh_context *context = stream->context;
+    enum bhi_chaos_fault fault = BHI_CHAOS_NONE;
+    if (stream->kind == BHI_WORKER_LOADER) {
+        fault = bhi_chaos_load(&context->chaos);
+    } else if (stream->kind == BHI_WORKER_DEVICE && submission->repeat != BHI_REPEAT_ALWAYS) {
+        fault = bhi_chaos_submission(&context->chaos, stream->core.name, ++stream->chaos_draws);
+    }
+    if (fault != BHI_CHAOS_NONE && payload->record->command_count) {
+        submission->injected = bhi_chaos_status(fault);
+        payload->record->flags |= bhi_chaos_flags(&context->chaos, fault);
+        bhi_context_say(context, BH_LOG_WARNING, "stream %s: event %llu gets %s (%s)",
+                        stream->core.name, (unsigned long long)submission->event->id,
+                        bhi_chaos_name(fault), context->chaos.from);
+    }
+}
+
 bh_status bhi_payload_finish(struct bhi_payload *payload, bh_status status, bh_event *const *waits,
                              uint32_t wait_count, uint32_t handles, const char *call,
                              bh_event **out_event, bh_detail *detail) {
@@ -77,6 +98,9 @@ bh_status bhi_payload_finish(struct bhi_payload *payload, bh_status status, bh_e
         bhi_submission_abandon(submission);
         bhi_context_pump_unlock(context);
         return status;
+    }
+    if (context->chaos.from) {
+        draw_fault(payload);
     }
     for (uint32_t i = 0; i < submission->use_count; i++) {
         struct bh_buffer *buffer =

@@ -77,6 +77,7 @@ struct bhi_worker {
     uint64_t oom_kills; /* bhi_oom_kills() when it was started, if it has no memory cgroup */
     uint32_t processor; /* on which alone it runs, plus 1; 0: all */
     uint32_t nice;      /* how many nice levels it is above its zygote */
+    bool start_fails;   /* chaos: its fork is to fail */
     enum bhi_worker_kind kind;
     struct bhi_spin stream_spin; /* of host threads on progress.completed_word */
 

@@ -146,7 +146,11 @@ static void lane(void) {
            "| `command_count` | u32 | at least 1 |\n"
            "| `control_seq` | u32 | how many control messages, modulo 2^32, must be handled first "
            "|\n"
-           "| `flags` | u64 | 1: the result says how long the device was busy with it |\n"
+           "| `flags` | u64 | 1: the result says how long the device was busy with it; 2: it "
+           "shares no "
+           "queue submission; for tests of hosts ([chaos](chaos.md#faults-of-the-library)), 4: the "
+           "device is lost with it, 8: there is no device memory for it, from bit 4 on: by how "
+           "many ms it is late |\n"
            "\n"
            "Each command begins with `type` (u16), `reserved` (u16, 0) and `size` (u32, of the "
            "whole command).\n",

@@ -406,3 +406,16 @@ def test_a_dead_worker_is_replaced(ctx):
         os.kill(pid, signal.SIGKILL)
         until(lambda: stream.worker_pid != pid, "the worker is not replaced")
         stream.fill(ctx.empty(1)).wait(BOUND)
+
+
+def test_chaos_is_the_options_and_says_so(monkeypatch):
+    monkeypatch.setenv("BULKHEAD_CHAOS", "unavailable=100%")
+    for options, status in (
+        ({}, bh.Status.OK),
+        ({"chaos_from_environment": True}, bh.Status.UNAVAILABLE),
+        ({"chaos": "out_of_memory=100%"}, bh.Status.OUT_OF_DEVICE_MEMORY),
+    ):
+        with bh.Context(**options) as ctx, ctx.stream("s") as stream:
+            error = stream.launch(ctx.kernel(SHADERS / "empty.spv"), groups=1).exception(BOUND)
+            assert (error.verdict.status if error else bh.Status.OK) == status
+            assert not error or error.verdict.reason == bh.Reason.INJECTED

@@ -96,6 +96,16 @@ static void expect_copied(struct scene *s) {
 
 /* -- beside a kernel -------------------------------------------------------------------------- */
 
+/* The fault that chaos gives a copy is not lost on the way that copies take here. */
+TEST(a_copy_loses_the_device_by_chaos) {
+    bh_context_options options = fx_options();
+    options.chaos = "device_lost=100%";
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    bh_buffer *src = fx_words(context, BYTES / 4, 1), *dst = fx_words(context, BYTES / 4, 0);
+    fx_expect(device_copy(stream, src, dst), BH_DEVICE_LOST);
+}
+
 /* All of it is there while the kernel runs, but no event says so before the kernel's. */
 TEST(a_copy_runs_beside_a_kernel) {
     struct scene s = begin(NULL);

@@ -138,6 +138,7 @@ static const char *const sentences[] = {
     [BH_REASON_NOT_ON_CUDA] = "NAME is not in the memory of a CUDA device",
     [BH_REASON_GPU_HIDDEN] = "this process does not see the GPU NAME",
     [BH_REASON_HOST_CUDA] = "NAME failed in this process: TEXT",
+    [BH_REASON_INJECTED] = "chaos has injected this fault: TEXT",
     [BH_REASON_REFERENCE] = "the reference of NAME cannot judge: TEXT",
     [BH_REASON_COMPILER] = "the compiler could not TEXT",
     [BH_REASON_SOURCE] = "TEXT",

@@ -182,11 +182,11 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     memcpy(config.fds, fds, sizeof config.fds);
     bhi_oom_score_raise(&zygote.oom_score);
     /* fork() and not the raw call, because drivers may have registered handlers. */
-    pid_t pid = fork();
+    pid_t pid = spawn->fails ? -1 : fork();
     if (pid == 0) {
         bhi_worker_run(&config);
     }
-    const int fork_error = errno;
+    const int fork_error = spawn->fails ? EAGAIN : errno;
     bhi_oom_score_restore(&zygote.oom_score);
     /* Only we reap the child, so the pid cannot have been reused. */
     const int pidfd = pid < 0 ? -1 : pidfd_open(pid, 0);

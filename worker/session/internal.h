@@ -47,6 +47,10 @@ bool bhi_session_announce(struct bhi_session *session, uint64_t seq);
 /* Begins the copies that follow in the lane, as far as nothing that runs is in their way; as
  * bhi_backend_config.meanwhile. */
 void bhi_session_look_ahead(void *session);
+/* The record that is to run alone has a fault (chaos.c). The first comes before it runs, and returns
+ * false if it must not; the second takes what bhi_backend_run has returned, and returns the same. */
+bool bhi_session_chaos_lets(struct bhi_session *session);
+bool bhi_session_chaos_answers(struct bhi_session *session, bool alive);
 /* Waits for the next control message and handles it. Returns 0 or a worker exit code. */
 int bhi_session_control(struct bhi_session *session);
 /* Sends, and waits while the supervisor does not read. Returns 0 or an exit code. */

@@ -241,15 +241,19 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
 /* Runs |count| records. Returns false if the device is lost. A worker without a device gets one
  * record at a time. */
 static bool run_records(struct bhi_session *s, size_t count) {
+    const bool chaos = s->records[0]->flags & BHI_RECORD_CHAOS;
+    bool alive = true;
+    if (chaos && !bhi_session_chaos_lets(s)) {
+        return true;
+    }
     if (s->loader) {
         bhi_loader_run(s->loader, s->records[0], &s->results[0], &s->errors[0]);
-        return true;
-    }
-    if (s->compiler) {
+    } else if (s->compiler) {
         bhi_compiler_run(s->compiler, s->records[0], &s->results[0], &s->errors[0]);
-        return true;
+    } else {
+        alive = bhi_backend_run(s->backend, s->records, count, s->results, s->errors);
     }
-    return bhi_backend_run(s->backend, s->records, count, s->results, s->errors);
+    return chaos ? bhi_session_chaos_answers(s, alive) : alive;
 }
 
 /* Runs the next record, unless it was withdrawn. */

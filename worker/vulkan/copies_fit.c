@@ -68,7 +68,8 @@ static bool repeatable(const struct bhi_copy_range *ranges, uint32_t count) {
 static uint32_t examine(const struct bhi_vk_backend *b, const struct bhi_lane_record *record,
                         struct bhi_copy_range ranges[2 * BHI_COPY_COMMANDS]) {
     uint32_t count;
-    if (b->copies.queue == VK_NULL_HANDLE || b->base.lost || record->flags & BHI_RECORD_TIMED ||
+    if (b->copies.queue == VK_NULL_HANDLE || b->base.lost ||
+        record->flags & (BHI_RECORD_TIMED | BHI_RECORD_CHAOS) ||
         list_ranges(b, record, ranges, &count) < BHI_COPY_LEAST || !repeatable(ranges, count)) {
         return 0;
     }
