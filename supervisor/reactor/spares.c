@@ -123,7 +123,7 @@ struct bhi_worker *bhi_spares_choose(bh_context *context, const struct bh_stream
         if (!may_serve(worker, stream) || worker->lessons.kernel) {
             continue;
         }
-        const int rank = is_at_rest(worker) ? 2 : bhi_worker_served(worker);
+        const int rank = bhi_worker_served(worker);
         const uint64_t its_worth = worth(worker, stream);
         if (rank > best_rank || (rank == best_rank && its_worth > best_worth)) {
             best = worker;

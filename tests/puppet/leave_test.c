@@ -522,18 +522,31 @@ TEST(pauses_are_a_fifth_of_the_time) {
     BHT_EQ(puppet.context->way_until_ns, from_ns + 120 * MS);
 }
 
-/* A death in mid-job makes way, too; that of a worker that was meant for one job does not. A spare
- * that dies while it starts is not started again at once. */
+/* A death in mid-job makes way, too; that of a worker that was meant for one job, is a loader, or was
+ * still starting does not. A spare that dies while it starts is not started again at once. */
 TEST(what_a_burial_puts_off) {
     struct bhi_worker *worker = puppet_serving(), *spare = puppet_worker(BHI_HELD);
     puppet.stream->core.apart = BHI_APART_ALL;
     bhi_spares_worker_gone(worker, MS);
     BHT_EQ(puppet.context->way_until_ns, 0);
     puppet.stream->core.apart = BHI_APART_NOT;
+    worker->kind = BHI_WORKER_LOADER;
+    bhi_spares_worker_gone(worker, MS);
+    worker->kind = BHI_WORKER_DEVICE;
+    puppet_has_come_to(worker, BHI_HELD);
+    bhi_spares_worker_gone(worker, MS);
+    BHT_EQ(puppet.context->way_until_ns, 0);
+    puppet_has_come_to(worker, BHI_RUNNING);
     bhi_spares_worker_gone(worker, MS);
     BHT_EQ(puppet.context->way_until_ns, 21 * MS);
-    BHT_EQ(puppet.context->spare_at_ns, 0);
     puppet_end_process(spare, CLD_EXITED, 3);
+    spare->kind = BHI_WORKER_SENTINEL;
+    bhi_spares_worker_gone(spare, MS);
+    spare->kind = BHI_WORKER_DEVICE;
+    spare->core.life.kill = BHI_KILL_RETIRED;
+    bhi_spares_worker_gone(spare, MS);
+    spare->core.life.kill = BHI_KILL_NONE;
+    BHT_EQ(puppet.context->spare_at_ns, 0);
     bhi_spares_worker_gone(spare, MS);
     BHT_EQ(puppet.context->spare_at_ns, 1001 * MS);
 }

@@ -174,6 +174,10 @@ TEST(a_death_makes_a_pause) {
     bhi_context_lock(puppet.context);
     puppet.context->spares_due = true;
     bhi_context_unlock(puppet.context);
+    puppet.context->settings.spares = 2;
+    struct bhi_worker *last = puppet_worker(BHI_RUNNING); /* for which there is nothing to learn */
+    last->lessons.adopted = true;
+    strcpy(last->lessons.tenant, "bob");
     BHT_EQ(bhi_assignment_turn(puppet.context), usage->quiet_until_ns);
     BHT_TRUE(!next->lessons.kernel && !next->lessons.adopted);
     usage->quiet_until_ns = 0;

@@ -181,6 +181,13 @@ TEST(none_is_told_if_none_may_be) {
     spares_use("", 0, 5);
     spares_turn_due();
     BHT_TRUE(!spare->lessons.adopted);
+    puppet.context->settings.spare_kernels = 16;
+    puppet.context->closed = true;
+    spares_turn_due();
+    BHT_TRUE(!spare->lessons.adopted);
+    puppet.context->closed = false;
+    spares_turn_due();
+    BHT_TRUE(spare->lessons.adopted);
 }
 
 /* K5. A kernel that is refused, on trial or gone is not told. */
@@ -426,6 +433,53 @@ TEST(the_tenant_that_uses_most_teaches) {
     BHT_STR_EQ(one->lessons.tenant, "");
 }
 
+/* Who has no stream that could take such a spare is not taught for, however much it used there. */
+TEST(kernels_are_for_streams_that_may_take_the_spare) {
+    enum { HAS_NONE, ON_ANOTHER_DEVICE, KEEPS_KERNELS_APART, ENDS };
+    for (int how = 0; how < ENDS; how++) {
+        puppet_again();
+        bh_stream *bobs = add_served("bob", how == KEEPS_KERNELS_APART ? BH_ISOLATION_SUBMISSION
+                                                                       : BH_ISOLATION_STREAM);
+        spares_use("bob", 1, 9);
+        spares_use("", 0, 5);
+        if (how == HAS_NONE) {
+            bh_stream_release(bobs);
+        } else if (how == ON_ANOTHER_DEVICE) {
+            strcpy(bobs->device, "1");
+        }
+        struct bhi_worker *one = puppet_worker(BHI_RUNNING);
+        (void)puppet_worker(BHI_HELD); /* it stays untold */
+        spares_turn_due();
+        if (!one->lessons.adopted || one->lessons.tenant[0]) {
+            BHT_FAIL("row %d: it is told kernels of \"%s\"", how, one->lessons.tenant);
+        }
+    }
+}
+
+/* What is used on another device neither teaches nor shares a spare of this one. */
+TEST(each_device_has_its_own_tenants) {
+    enum { ITS_STREAM, ITS_KERNELS, OWN_KERNELS, ENDS };
+    for (int what = 0; what < ENDS; what++) {
+        puppet_again();
+        char here[sizeof puppet.stream->device];
+        strcpy(here, puppet.stream->device);
+        if (what != ITS_KERNELS) {
+            strcpy(add_served("bob", BH_ISOLATION_STREAM)->device, "1");
+        }
+        if (what != ITS_STREAM) {
+            strcpy(puppet.stream->device, "1");
+            spares_use(what == OWN_KERNELS ? "" : "bob", 1, 9);
+            strcpy(puppet.stream->device, here);
+        }
+        struct bhi_worker *one = puppet_worker(BHI_RUNNING); /* no other stays untold */
+        spares_use("", 0, 5);
+        spares_turn_due();
+        if (one->lessons.kernel != spares_id_of(0)) {
+            BHT_FAIL("row %d: it is not told what its own device runs", what);
+        }
+    }
+}
+
 TEST(kernels_that_are_kept_apart_need_an_untold_one) {
     bh_stream *apart = add_served("", BH_ISOLATION_SUBMISSION);
     struct bhi_worker *one = puppet_worker(BHI_RUNNING);
@@ -451,10 +505,19 @@ TEST(a_second_tenant_gets_room) {
     spares_turn_due();
     BHT_TRUE(bhi_spare_is_free(one) && bhi_spare_is_free(two));
     (void)add_served("bob", BH_ISOLATION_STREAM);
+    struct bhi_worker *elsewhere = puppet_worker(BHI_RUNNING); /* it counts for nothing here */
+    strcpy(elsewhere->device, "1");
+    strcpy(add_served("bob", BH_ISOLATION_STREAM)->device, "1"); /* which wants it */
+    spares.serving->lessons.adopted = elsewhere->lessons.adopted = true;
     puppet.context->settings.spares = 3; /* there will be another one */
     spares_turn_due();
     BHT_TRUE(bhi_spare_is_free(one) && bhi_spare_is_free(two));
+    elsewhere->lessons.adopted = false;
     puppet.context->settings.spares = 2;
+    one->lessons.kernel = two->lessons.kernel = 7; /* neither is at rest */
+    spares_turn_due();
+    BHT_TRUE(bhi_spare_is_free(one) && bhi_spare_is_free(two));
+    one->lessons.kernel = two->lessons.kernel = 0;
     spares_turn_due();
     BHT_EQ(bhi_spare_is_free(one) + bhi_spare_is_free(two), 1);
     spares_turn_due();
@@ -509,14 +572,29 @@ TEST(which_of_several_is_taken) {
     struct bhi_worker *one = puppet_worker(BHI_RUNNING), *two = puppet_worker(BHI_RUNNING);
     bh_stream *stream = add_stream("", BH_ISOLATION_STREAM);
     BHT_TRUE(choose(stream) == one);
+    puppet_has_come_to(one, BHI_HELD);
+    BHT_TRUE(choose(stream) == two);
+    puppet_has_come_to(one, BHI_RUNNING);
     one->lessons.kernel = two->lessons.kernel = 7;
     one->lessons.since_ns = 2000;
     two->lessons.since_ns = 1000;
     BHT_EQ(bhi_spares_patience(puppet.context, stream), 2000 + 50 * UINT64_C(1000000));
-    one->lessons.kernel = two->lessons.kernel = 0;
-    one->nice = 1; /* it was started for others */
-    BHT_TRUE(choose(stream) == two);
-    one->nice = 0;
+    two->lessons.kernel = 0; /* its lesson has ended */
+    two->lessons.since_ns = 3000;
+    BHT_EQ(bhi_spares_patience(puppet.context, stream), 2000 + 50 * UINT64_C(1000000));
+    one->lessons.kernel = 0;
+    uint32_t *const made[][2] = {{&one->nice, &stream->nice},
+                                 {&one->processor, &stream->processor}};
+    for (size_t i = 0; i < BHT_COUNT(made); i++) {
+        *made[i][0] = 1; /* it was started for others */
+        BHT_TRUE(choose(stream) == two);
+        *made[i][1] = 1;
+        BHT_TRUE(choose(stream) == one);
+        *made[i][0] = *made[i][1] = 0;
+    }
+    stream->kind = BHI_WORKER_COMPILER;
+    BHT_TRUE(!choose(stream));
+    stream->kind = BHI_WORKER_DEVICE;
     two->lessons.adopted = true; /* others cannot use it, although it knows nothing */
     BHT_TRUE(choose(stream) == two);
     one->lessons.adopted = true;
@@ -544,11 +622,22 @@ TEST(a_spare_of_a_tenant_that_has_gone_makes_place) {
     learn_all(one);
     learn_all(two);
     BHT_EQ(one->lessons.adopted + two->lessons.adopted, 1);
-    struct bhi_worker *bobs = one->lessons.adopted ? one : two;
-    spares_use("", 0, 5);
-    spares_turn_due();
-    BHT_TRUE(bhi_spare_is_free(bobs));
-    bh_stream_release(other);
+    struct bhi_worker *bobs = one->lessons.adopted ? one : two, *third = NULL;
+    for (int i = 0; i < 4; i++) {
+        spares_turn_due();
+        BHT_TRUE(bhi_spare_is_free(bobs));
+        if (i == 0) {
+            bh_stream_release(other); /* nobody else has anything to teach */
+        } else if (i == 1) {
+            spares_use("", 0, 5);
+            puppet.context->settings.spares = 3; /* there is room */
+        } else if (i == 2) {
+            third = puppet_worker(BHI_RUNNING);
+            third->lessons.adopted = true; /* who has more to teach has a spare */
+        }
+    }
+    puppet_bury(third);
+    puppet.context->settings.spares = 2;
     spares_turn_due();
     BHT_EQ(bobs->core.life.kill, BHI_KILL_RETIRED);
 }
@@ -575,6 +664,9 @@ TEST(each_device_and_memory_limit_has_spares) {
     spares_turn();
     BHT_TRUE(narrow->core.worker == &worker->core);
     BHT_TRUE(wanted() == narrow);
+    struct bhi_worker *starting = puppet_worker(BHI_HELD), *loader = puppet_worker(BHI_RUNNING);
+    starting->memory_limit = 1;
+    loader->kind = BHI_WORKER_LOADER;
     struct bhi_worker *second = puppet_worker(BHI_RUNNING);
     second->memory_limit = narrow->memory_limit;
     BHT_TRUE(!wanted());
@@ -586,6 +678,17 @@ TEST(each_device_and_memory_limit_has_spares) {
     puppet_bury(spare);
     BHT_TRUE(wanted() == puppet.stream);
     BHT_EQ(second->core.life.kill, BHI_KILL_RETIRED);
+    BHT_TRUE(bhi_spare_is_free(starting) && bhi_spare_is_free(loader));
+}
+
+/* Sixteen kinds have spares, however many streams are of one. */
+TEST(streams_alike_are_one_kind) {
+    puppet.context->settings.spares = 1;
+    for (int i = 0; i < 17; i++) {
+        add_served("", BH_ISOLATION_STREAM)->nice = 1;
+    }
+    puppet_worker(BHI_RUNNING)->nice = 1;
+    BHT_TRUE(wanted() == puppet.stream);
 }
 
 /* What runs on no device has none, and a stream that may run anywhere none before it has a place. */
@@ -608,6 +711,7 @@ TEST(all_spares_together_are_bounded) {
         stream->nice = kind;
         BHT_TRUE(wanted() == stream); /* the newest first */
     }
+    puppet_worker(BHI_RUNNING)->kind = BHI_WORKER_LOADER; /* is none */
     for (uint32_t i = 0; i < 64; i++) {
         BHT_TRUE(wanted());
         puppet_worker(BHI_RUNNING)->nice = 1 + i % 16;

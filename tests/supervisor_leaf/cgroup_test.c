@@ -20,20 +20,22 @@
 /* Made by make_layout. */
 static char root[64], proc_cgroup[128], mountinfo[128];
 
-/* |mount| is what stands before " - " from the root field on, with %s for the layout's folder. */
+/* A group's file system is mounted at fs, from the group |mounted| on; ahead of it one of version 1 for
+ * processors at cpu. */
 static void make_layout(const char *proc, const char *mounted, const char *type,
                         const char *super) {
     char line[512];
     const char *folder = bht_folder();
-    snprintf(root, sizeof root, "%s/a test", folder);
+    snprintf(root, sizeof root, "%s/a test100", folder);
     snprintf(proc_cgroup, sizeof proc_cgroup, "%s/proc_cgroup", root);
     snprintf(mountinfo, sizeof mountinfo, "%s/mountinfo", root);
     bht_put(proc, "%s", proc_cgroup);
     /* The space in the folder's name stands there as \040. */
     snprintf(line, sizeof line,
              "20 1 0:19 / / rw - ext4 /dev/root rw\n"
-             "31 20 0:27 %s %s/a\\040test/fs rw,nosuid shared:9 - %s cgroup %s\n",
-             mounted, folder, type, super);
+             "30 20 0:26 %s %s/a\\040test100/cpu rw,nosuid shared:8 - cgroup cgroup rw,cpu\n"
+             "31 20 0:27 %s %s/a\\040test100/fs rw,nosuid shared:9 - %s cgroup %s\n",
+             mounted, folder, mounted, folder, type, super);
     bht_put(line, "%s", mountinfo);
 }
 
@@ -61,6 +63,7 @@ TEST(finds_v1_below_its_own_group) {
     make_layout("9:name=systemd:/x\n4:cpu,memory:/pod/job\n0::/\n", "/pod", "cgroup",
                 "rw,cpu,memory");
     bht_put("", "%s/fs/job/cgroup.procs", root);
+    bht_put("", "%s/cpu/job/cgroup.procs", root);
     BHT_EQ(open_layout(&cgroup), 0);
     BHT_EQ(cgroup.version, 1);
     check_dir(&cgroup, "/job", "");
@@ -70,6 +73,12 @@ TEST(finds_v1_below_its_own_group) {
     bhi_cgroup_close(&second);
     bhi_cgroup_close(&cgroup);
     BHT_EQ(cgroup.version, 0);
+    /* Its own is all that is mounted, as in a container. */
+    make_layout("4:memory:/a pod\n", "/a\\040pod", "cgroup", "rw,memory");
+    bht_put("", "%s/fs/cgroup.procs", root);
+    BHT_EQ(open_layout(&cgroup), 0);
+    check_dir(&cgroup, "", "");
+    bhi_cgroup_close(&cgroup);
 }
 
 TEST(finds_v2_where_children_are_allowed) {
@@ -116,6 +125,8 @@ TEST(headroom_v1) {
     bht_put("cache 9\ninactive_file 900\ntotal_inactive_file 300\ntotal_active_file 20\n",
             "%s/fs/job/memory.stat", root);
     BHT_EQ(headroom(), 1320);
+    bht_put("319\n", "%s/fs/job/memory.usage_in_bytes", root); /* the counts are of two moments */
+    BHT_EQ(headroom(), 5000);
 }
 
 TEST(headroom_without_groups) {
@@ -160,10 +171,12 @@ TEST(says_when_there_is_none) {
     bht_put("3:memory:/a/b\n", "%s", proc_cgroup);
     BHT_EQ(open_layout(&cgroup), -ENOENT);
     BHT_STR_HAS(why, "not mounted");
-    /* Another part of the tree is mounted: /a is not above /ab. */
+    /* Another part of the tree is mounted: /a is above neither /ab nor /c/b. */
     make_layout("3:memory:/ab\n", "/a", "cgroup", "rw,memory");
     bht_put("", "%s/fs/b/cgroup.procs", root);
     bht_put("", "%s/fsb/cgroup.procs", root);
+    BHT_EQ(open_layout(&cgroup), -ENOENT);
+    bht_put("3:memory:/c/b\n", "%s", proc_cgroup);
     BHT_EQ(open_layout(&cgroup), -ENOENT);
     /* A name that no message to the warden can carry. */
     bht_put("3:memory:/a/\xff\n", "%s", proc_cgroup);
@@ -224,7 +237,18 @@ TEST(tells_whose_limit_it_was) {
     BHT_EQ(oom_by(1, "oom_kill 0\n", reached), BHI_OOM_NONE);
     BHT_EQ(oom_by(1, killed, reached), BHI_OOM_LIMIT);
     BHT_EQ(oom_by(1, killed, swapped), BHI_OOM_LIMIT);
+    static const struct numbers without_swap[] = {{"memory.limit_in_bytes", "67108864\n"},
+                                                  {"memory.max_usage_in_bytes", "33554432\n"},
+                                                  {NULL, NULL}};
+    static const struct numbers over[] = {{"memory.limit_in_bytes", "33554432\n"},
+                                          {"memory.max_usage_in_bytes", "67108864\n"},
+                                          {NULL, NULL}};
+    static const struct numbers unlimited[] = {{"memory.max_usage_in_bytes", "33554432\n"},
+                                               {NULL, NULL}};
     BHT_EQ(oom_by(1, killed, below), BHI_OOM_OTHERS);
+    BHT_EQ(oom_by(1, killed, without_swap), BHI_OOM_OTHERS);
+    BHT_EQ(oom_by(1, killed, over), BHI_OOM_LIMIT); /* it was lowered */
+    BHT_EQ(oom_by(1, killed, unlimited), BHI_OOM_LIMIT);
     BHT_EQ(oom_by(1, killed, NULL), BHI_OOM_LIMIT); /* not told */
 }
 
@@ -288,6 +312,20 @@ static int run_limited(const struct bhi_cgroup *cgroup, uint64_t id, size_t byte
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* The limit holds for memory and swap together, where the kernel counts swap. */
+static void expect_no_swap(const struct bhi_cgroup *cgroup, uint64_t id, unsigned long long limit) {
+    char path[sizeof cgroup->dir + 64], text[32];
+    unsigned long long bytes = 0;
+    snprintf(path, sizeof path, "%s/w%llu/%s", cgroup->dir, (unsigned long long)id,
+             cgroup->version == 1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max");
+    FILE *file = fopen(path, "re");
+    if (file) {
+        BHT_TRUE(fgets(text, sizeof text, file) && sscanf(text, "%llu", &bytes) == 1);
+        BHT_EQ(bytes, cgroup->version == 1 ? limit : 0);
+        fclose(file);
+    }
+}
+
 TEST(kills_at_the_limit_and_says_so) {
     struct bhi_cgroup cgroup;
     if (!open_here(&cgroup)) {
@@ -296,6 +334,7 @@ TEST(kills_at_the_limit_and_says_so) {
     BHT_EQ(bhi_cgroup_add(&cgroup, 1, 48u * MIB), 0);
     BHT_EQ(bhi_cgroup_add(&cgroup, 1, 48u * MIB), -EEXIST);
     BHT_EQ(bhi_cgroup_add(&cgroup, 2, 0), 0);
+    expect_no_swap(&cgroup, 1, 48u * MIB);
     BHT_EQ(run_limited(&cgroup, 1, 8u * MIB), 0);
     BHT_EQ(bhi_cgroup_oom(&cgroup, 1), BHI_OOM_NONE);
     BHT_EQ(run_limited(&cgroup, 1, 128u * MIB), -SIGKILL);
