@@ -194,6 +194,23 @@ TEST(aliases_are_one_binding) {
     BHT_EQ(info.bindings, 2);
 }
 
+/* What one of them writes is written, and the largest block must fit. */
+TEST(aliases_need_what_any_of_them_needs) {
+    static struct bhi_module_bindings all;
+    struct bhi_error error = {.status = BH_OK};
+    BHT_TRUE(bhi_reflect(kernel_alias_parts, sizeof kernel_alias_parts / 4, "main", NULL, 0, &all,
+                         &error));
+    BHT_EQ(all.binding_count, 4);
+    for (int i = 0; i < 4; i += 3) {
+        BHT_EQ(all.bindings[i].access, BH_ACCESS_READ_WRITE);
+        BHT_TRUE(all.bindings[i].stores && !all.bindings[i].measured);
+    }
+    BHT_EQ(all.bindings[1].min_bytes, 48);
+    BHT_EQ(all.bindings[2].min_bytes, 48);
+    BHT_EQ(all.bindings[2].access, BH_ACCESS_READ);
+    BHT_TRUE(!all.bindings[2].stores);
+}
+
 TEST(push_constants_arrive) {
     uint32_t *out = rig_buffer(1, 64);
     rig_kernel(1, CODE(push));

@@ -36,6 +36,7 @@ TEST(kernels_out_of_scope) {
                    "set 0 binding 6 (\"lookup\") is a combined image sampler");
     refused_kernel(CODE(kind_clash), "main", BH_INVALID_KERNEL,
                    "declared as one kind of buffer, and as another");
+    refused_kernel(CODE(count_clash), "main", BH_INVALID_KERNEL, "declare the same number");
 }
 
 TEST(entry_points) {

@@ -320,6 +320,12 @@ static void ends_held(struct bhi_worker *worker, int signal) {
     }
 }
 
+static void hear(bh_log_level level, const char *line, void *user) {
+    BHT_EQ(level, BH_LOG_WARNING);
+    BHT_STR_HAS(line, "stream one: ");
+    (void)user;
+}
+
 /* The second submission has not begun, so the spare runs it (E13). The verdict is that of a burial. */
 TEST(what_a_confined_worker_had_is_judged_before_its_burial) {
     static const struct {
@@ -347,7 +353,11 @@ TEST(what_a_confined_worker_had_is_judged_before_its_burial) {
             }
             ends_held(worker, rows[i].signal);
             worker->core.confined = departs;
+            puppet.context->settings.log = hear;
             turn();
+            BHT_EQ(puppet.context->line_count, departs);
+            BHT_EQ(puppet.context->way_until_ns > 0, departs); /* no spare is started meanwhile */
+            bhi_context_log_said(puppet.context);
             BHT_EQ(bh_event_query(lost), departs ? BH_EVENT_POISONED : BH_EVENT_PENDING);
             BHT_EQ(puppet.stream->core.worker == &spare->core, departs);
             BHT_EQ(puppet.stream->core.dying == &worker->core, departs);

@@ -43,8 +43,11 @@ static bool tell(uint32_t chosen) {
     return wakes;
 }
 
+static char heard[512]; /* the last line of the log */
+
 static void hear(bh_log_level level, const char *line, void *user) {
-    (void)level, (void)line, (void)user;
+    (void)level, (void)user;
+    snprintf(heard, sizeof heard, "%s", line);
 }
 
 static void set_up(void) {
@@ -262,6 +265,9 @@ TEST(a_device_where_nothing_starts) {
         }
         BHT_EQ(puppet.context->line_count, 0);
         BHT_TRUE(failed(hopeless));
+        bhi_context_log_said(puppet.context);
+        BHT_STR_HAS(heard, "device red:1 (the  1) is left out for 60 s, since workers do not start "
+                           "there: as the test says;");
         BHT_EQ(place_anew(), 0);
         BHT_TRUE(!failed(true)); /* the last one */
         BHT_EQ(place_anew(), 1); /* of two that are left out, as of any two */

@@ -328,6 +328,24 @@ TEST(a_stream_gets_so_many_workers) {
     }
 }
 
+/* What a worker that fails has told of the devices is its stream's; a spare has none. */
+TEST(devices_that_were_told_before_a_failed_start) {
+    for (int bound = 0; bound < 2; bound++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_worker(BHI_HELD);
+        worker->devices = calloc(1, sizeof *worker->devices);
+        worker->device_count = !!worker->devices;
+        if (bound) {
+            puppet_bind(worker, puppet.stream);
+        }
+        puppet_end_process(worker, CLD_EXITED, 3);
+        (void)turn();
+        BHT_EQ(puppet.context->counts.deaths[BH_UNAVAILABLE], 1);
+        BHT_EQ(puppet.stream->seen_device_count, bound);
+        BHT_EQ(!puppet.stream->seen_devices, !bound);
+    }
+}
+
 static struct bhi_zygote *newest_zygote(void) {
     return BHI_CONTAINER(puppet.context->zygotes.prev, struct bhi_zygote, link);
 }

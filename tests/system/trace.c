@@ -167,6 +167,7 @@ static void named(const char *faults, const char *phase, bool doctor) {
     bh_detail why = {0};
     BHT_EQ(bh_stream_wait_ready(stream, 3 * FX_SECONDS, &why), BH_UNSUPPORTED);
     BHT_EQ(why.reason, BH_REASON_START_SYSTEM_CALL);
+    BHT_TRUE(strncmp(why.message, "worker ", 7) == 0 && atoi(why.message + 7) > 0);
     BHT_STR_HAS(why.message, call);
     BHT_STR_HAS(why.message, "driver lavapipe (Mesa ");
     BHT_STR_HAS(why.message, "table made for Mesa ");
