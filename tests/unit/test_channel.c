@@ -493,4 +493,33 @@ TEST(test_a_late_connection_is_nobodys) {
     close(connecting.stray);
 }
 
+static int second = -1; /* connects before the name of the next socket goes, if it is none of -1 */
+
+BHT_WRAP(int, unlink, const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    if (second >= 0) {
+        BHT_EQ(connect(second, (struct sockaddr *)&address, sizeof address), 0);
+        BHT_EQ(send(second, "garbage", 7, MSG_NOSIGNAL), 7);
+    }
+    return __real_unlink(path);
+}
+
+/* Nothing of it is read, and it is closed. */
+TEST(test_a_second_connection_is_refused) {
+    char byte;
+    bhi_channel_close(&f.host);
+    close(f.listener);
+    second = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    BHT_GE(second, 0);
+    BHT_EQ(bhi_channel_open(&f.host, f.context, f.path, &f.listener), 0);
+    connect_worker();
+    WAIT_UNTIL(from_host(1) != 0 && recv(second, &byte, 1, MSG_DONTWAIT) == 0, SOON_MS);
+    close(second);
+    const struct bhi_message m = {.type = BHI_MSG_BUFFER_DETACH, .buffer_detach = {.buffer = 5}};
+    BHT_EQ(bhi_channel_send(&f.host, &m), 0);
+    BHT_EQ(from_host(SOON_MS), 0);
+    BHT_EQ(out.type, BHI_MSG_BUFFER_DETACH);
+}
+
 BHT_AT_START(bht_around(set_up, tear_down))
