@@ -3,6 +3,7 @@
 #include "device_scene.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -32,6 +33,11 @@ static void refused(bh_stream *stream, uint64_t size, uint64_t memory, bh_status
     BHT_EQ(bh_buffer_create(context, size, &options, &none, &detail), status);
     BHT_TRUE(!none);
     BHT_STR_HAS(detail.message, words);
+    if (strstr(words, "of its limit of")) {
+        char limit[64];
+        snprintf(limit, sizeof limit, "limit of %llu bytes", (unsigned long long)detail.limit);
+        BHT_STR_HAS(words, limit);
+    }
 }
 
 static bh_status read_word(bh_buffer *of) {
