@@ -154,8 +154,66 @@ static bh_status make_scratch(struct bhi_eval_use *use, struct bhi_eval_value *v
     return BH_OK;
 }
 
-static bh_status make_template(const struct bhi_eval_use *use, const struct bhi_eval_kernel *kernel,
+struct bhi_eval_templates *bhi_eval_templates_make(void) {
+    struct bhi_eval_templates *templates = calloc(1, sizeof *templates);
+    if (templates) {
+        pthread_mutex_init(&templates->lock, NULL);
+    }
+    return templates;
+}
+
+void bhi_eval_templates_free(struct bhi_eval_templates *templates) {
+    if (!templates) {
+        return;
+    }
+    for (uint32_t i = 0; i < BHI_EVAL_TEMPLATES; i++) {
+        bh_template_release(templates->rows[i].template_);
+        free(templates->rows[i].text);
+    }
+    pthread_mutex_destroy(&templates->lock);
+    free(templates);
+}
+
+/* Returns the template of |text| with a reference; NULL: there is none. */
+static bh_template *find_template(struct bhi_eval_templates *templates, const char *text) {
+    bh_template *found = NULL;
+    pthread_mutex_lock(&templates->lock);
+    for (uint32_t i = 0; i < BHI_EVAL_TEMPLATES && !found; i++) {
+        const struct bhi_eval_template *row = &templates->rows[i];
+        if (row->text && !strcmp(row->text, text)) {
+            found = row->template_;
+            bh_template_retain(found);
+        }
+    }
+    pthread_mutex_unlock(&templates->lock);
+    return found;
+}
+
+/* Without memory it is made anew the next time. */
+static void keep_template(struct bhi_eval_templates *templates, const char *text,
+                          bh_template *template_) {
+    char *copy = strdup(text);
+    if (!copy) {
+        return;
+    }
+    bh_template_retain(template_);
+    pthread_mutex_lock(&templates->lock);
+    struct bhi_eval_template *row = &templates->rows[templates->next];
+    const struct bhi_eval_template old = *row;
+    *row = (struct bhi_eval_template){copy, template_};
+    templates->next = (templates->next + 1) % BHI_EVAL_TEMPLATES;
+    pthread_mutex_unlock(&templates->lock);
+    bh_template_release(old.template_);
+    free(old.text);
+}
+
+/* The text alone tells a plan's kernels apart: what a name in it stands for is the same each time. */
+static bh_status take_template(const struct bhi_eval_use *use, const struct bhi_eval_kernel *kernel,
                                bh_template **out) {
+    *out = find_template(use->plan->templates, kernel->text);
+    if (*out) {
+        return BH_OK;
+    }
     bh_parameter parameters[BH_MAX_PARAMETERS] = {{0}};
     bh_template_options options = {.struct_size = sizeof options};
     for (uint32_t i = 0; i < kernel->form->count; i++) {
@@ -168,7 +226,11 @@ static bh_status make_template(const struct bhi_eval_use *use, const struct bhi_
     options.parameter_count = kernel->form->count;
     options.trusted = use->plan->trusted;
     options.compile_deadline_ns = use->plan->compile_deadline_ns;
-    return bh_template_create(use->plan->context, &options, out, use->detail);
+    const bh_status status = bh_template_create(use->plan->context, &options, out, use->detail);
+    if (status == BH_OK) {
+        keep_template(use->plan->templates, kernel->text, *out);
+    }
+    return status;
 }
 
 bh_status bhi_eval_put_source(struct bhi_eval_use *use, bh_template *template_,
@@ -265,7 +327,7 @@ bh_status bhi_eval_put_cut(struct bhi_eval_use *use, struct bhi_eval_kernel *ker
     }
     const bool reduces = bhi_expression_reduction(&kernel->form->expression);
     put_arguments(&call, kernel, value);
-    status = make_template(use, kernel, &template_);
+    status = take_template(use, kernel, &template_);
     if (status == BH_OK && use->source) {
         status = bhi_eval_put_source(use, template_, call.arguments, call.count);
     } else if (status == BH_OK && cut) {

@@ -2,6 +2,8 @@
 #ifndef BHI_REQUEST_EVAL_KERNEL_H
 #define BHI_REQUEST_EVAL_KERNEL_H
 
+#include <pthread.h>
+
 #include "request/eval_pieces.h"
 #include "templates/signature.h"
 #include "templates/split.h"
@@ -9,12 +11,25 @@
 /* Arrays and numbers that are given; results; and what one stage needs besides. */
 enum { BHI_EVAL_VALUES = BH_MAX_PARAMETERS + BHI_EXPRESSION_REDUCTIONS + 4 };
 
+/* The templates of a plan's kernels, each of which is compiled once. A kernel's text has the sizes of
+ * its arrays, so there is no end of them: the oldest goes. */
+enum { BHI_EVAL_TEMPLATES = 64 };
+struct bhi_eval_templates {
+    pthread_mutex_t lock;
+    struct bhi_eval_template {
+        char *text;
+        bh_template *template_;
+    } rows[BHI_EVAL_TEMPLATES];
+    uint32_t next; /* the row that is overwritten next */
+};
+
 struct bhi_eval_plan {
     _Atomic uint32_t references;
     bh_context *context;
     bh_template *whole;   /* of an expression that is one kernel: it has no reductions */
     struct bhi_form form; /* otherwise: the parameters */
     struct bhi_split plan;
+    struct bhi_eval_templates *templates; /* owned; NULL for |whole| */
     char name[64];
     bool trusted;
     uint64_t compile_deadline_ns;
@@ -92,5 +107,8 @@ bh_status bhi_eval_measure(struct bhi_eval_use *use, const struct bhi_eval_kerne
 bh_status bhi_eval_put_source(struct bhi_eval_use *use, bh_template *template_,
                               const bh_argument *arguments, uint32_t count);
 void bhi_eval_kernel_fini(struct bhi_eval_kernel *kernel);
+
+struct bhi_eval_templates *bhi_eval_templates_make(void); /* NULL: out of memory */
+void bhi_eval_templates_free(struct bhi_eval_templates *templates);
 
 #endif

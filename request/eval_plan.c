@@ -69,6 +69,8 @@ bh_status bhi_eval_plan_create(bh_context *context, const bh_template_options *o
     bh_status status = make(plan, options, &whole, detail);
     if (status == BH_OK && whole) {
         status = bh_template_create(context, options, &plan->whole, detail);
+    } else if (status == BH_OK && !(plan->templates = bhi_eval_templates_make())) {
+        status = bhi_eval_fail_memory(detail);
     }
     if (status != BH_OK) {
         bhi_eval_plan_release(plan);
@@ -87,6 +89,7 @@ void bhi_eval_plan_release(struct bhi_eval_plan *plan) {
         bh_template_release(plan->whole);
         bhi_split_fini(&plan->plan);
         bhi_form_fini(&plan->form);
+        bhi_eval_templates_free(plan->templates);
         free(plan);
     }
 }

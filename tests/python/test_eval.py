@@ -146,11 +146,15 @@ def test_poison_flows_through(ctx, stream, kernels):
 
 def test_an_expression_is_compiled_once(ctx, stream):
     x = ctx.asarray(np.float32([1, 2]))
-    stream.eval("7*x", x=x).event.wait(BOUND)
-    before = ctx.stats()["kernels_introduced"]
-    for n in range(20):
-        assert stream.eval("7*x", x=x).tolist() == [7, 14]
-    assert ctx.stats()["kernels_introduced"] == before
+    for text, wanted in {"7*x": [7, 14], "x - mean(x)": [-0.5, 0.5]}.items():
+        stream.eval(text, x=x).event.wait(BOUND)
+        before = ctx.stats()["kernels_introduced"]
+        for n in range(20):
+            assert stream.eval(text, x=x).tolist() == wanted
+        assert ctx.stats()["kernels_introduced"] == before
+    for n in range(1, 35):  # a plan forgets the oldest of its kernels: each length has its own
+        x = np.ones(500 * n, "f4")
+        assert stream.eval("sum(x)", x=x).numpy() == 500 * n
     for n in range(80):  # the context forgets the oldest expressions
         ctx._template(f"result = {n} + x", (("x", 1), ("result", 2)))
     assert len(ctx._templates) == 64
