@@ -7,7 +7,7 @@ cp "$1/scripts/bench" "$folder/scripts/bench"
 for name in guard hop streams devices isolation host-death alloc device-pool judged load batch memory cuda; do
     printf '#!/bin/sh\necho "bench-%s $*"\n' $name > "$folder/build/bin/bench-$name"
 done
-for name in judge python sweep; do
+for name in judge python sweep expressions; do
     printf '#!/bin/sh\necho "bench/%s $*"\n' $name > "$folder/bench/$name"
     chmod +x "$folder/bench/$name"
 done
@@ -45,6 +45,7 @@ says 'bench-hop --quick --device gpu'
 says 'bench-devices --quick'
 says 'bench/python --quick'
 says 'bench/sweep --quick'
+says 'bench/expressions --quick --device gpu'
 ! grep -q 'bench-cuda\|bench-memory' "$folder/said" || fail "it measures a GPU that is not there"
 devices '{"selector": "nvidia:0", "type": "discrete"}, {"selector": "cuda:0", "type": "discrete"}'
 bench 0 --quick
