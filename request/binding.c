@@ -103,19 +103,21 @@ static size_t find_archive(const char *files) {
     return first;
 }
 
-/* Takes ARRAY off an output's "FILE.safetensors:ARRAY". */
+/* Takes ARRAY off an output's "FILE.safetensors:ARRAY". A .npz is refused by its name. */
 static bool split_out_tensor(struct bhi_run_binding *binding, struct bhi_complaint *complaint) {
     const size_t archive = binding->out_path ? find_archive(binding->out_path) : 0;
     if (!archive) {
         return true;
     }
-    const char *name = binding->out_path + archive;
-    if (!*name || !name[1]) {
-        return bhi_refuse(complaint, "no array: write %.*s:NAME",
-                          archive > 200 ? 200 : (int)archive, binding->out_path);
-    }
-    binding->out_tensor = strdup(name + 1);
+    char *const name = binding->out_path + archive + (binding->out_path[archive] != 0);
     binding->out_path[archive] = 0;
+    if (bhi_binding_format(binding->out_path, name) == BH_FILE_NPZ) {
+        return check_paths(binding, true, complaint);
+    }
+    if (!*name) {
+        return bhi_refuse(complaint, "no array: write %.200s:NAME", binding->out_path);
+    }
+    binding->out_tensor = strdup(name);
     return check_paths(binding, binding->out_tensor, complaint);
 }
 

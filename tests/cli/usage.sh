@@ -216,14 +216,15 @@ INPUT=x.npy cli_again "${run[@]}" --in 0=- --out '1=soft.npy:f32[16]'
 expect_status 2
 expect_stderr "--out 1=soft.npy:f32[16]: --in 0=- reads that file"
 expect_untouched
-# What is written is .npy, so no name may say that it is something else (which: cli_outname_test).
-for name in z.safetensors z.JPEG d.ir/z.f32 z.npy.gz; do
+# What is written is .npy, or .safetensors of one tensor, so no name may say that it is something else (which: cli_outname_test).
+for name in z.npz z.JPEG d.ir/z.f32 z.npy.gz; do
     ending="outputs are .npy files, and a name that ends in .${name##*.} may be taken for another format: end it in .npy"
     refuses "--out z=$name: $ending" eval 'z = 2*x' --in x=x.npy --out "z=$name"
     refuses "--out 1=$name:f32[16]: $ending" "${run[@]}" --in 0=x.npy --out "1=$name:f32[16]"
     refuses "--out 1=$name:like:0: $ending" "${run[@]}" --in 0=x.npy --out "1=$name:like:0"
     refuses "--inout 0=x.npy:$name: $ending" "${run[@]}" --inout "0=x.npy:$name"
 done
+refuses "--out z=z.npz:name: outputs are .npy files, and a name that ends in .npz may" eval 'z = 2*x' --in x=x.npy --out z=z.npz:name
 if [ "$(id -u)" -ne 0 ]; then
     mkdir locked && chmod 500 locked
     refuses "cannot be written: Permission denied" \
