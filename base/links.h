@@ -1,4 +1,4 @@
-/* Links that another user may have planted: docs/owners.md. */
+/* Links that another user may have planted: docs/operating.md. */
 #ifndef BHI_BASE_LINKS_H
 #define BHI_BASE_LINKS_H
 

@@ -37,7 +37,7 @@
 #include "tool/session.h"
 #include "tool/text.h"
 
-/* A context with one stream needs 40, a loader or a compiler 12 (docs/descriptors.md). Everything
+/* A context with one stream needs 40, a loader or a compiler 12 (docs/operating.md). Everything
  * else, also further streams, waits until descriptors are free. */
 static const uint32_t least_descriptors = 54;
 

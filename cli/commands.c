@@ -530,7 +530,7 @@ static const struct bhi_section doctor_sections[] = {
     {"JSON",
      "One object per check: group (kernel, sandbox, driver), name, required, result (holds, "
      "absent, broken), text, advice. device_memory has the numbers behind the checks of that name "
-     "(docs/devices.md). If the checks or the trace cannot run, an object "
+     "(docs/operating.md). If the checks or the trace cannot run, an object "
      "{error: {code, reason, subject, message, file, line, log}} as of bulkhead inspect --json.\n\n"
      "With --trace-driver one object: driver, version, made_for (glob patterns), known_version, "
      "tried, complete, unknown, dropped (numbers of calls), failure, left_out, calls; each call "

@@ -55,7 +55,7 @@ install(TARGETS bulkhead_judge
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS bulkhead-warden bulkhead-worker
     RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/bulkhead COMPONENT runtime)
-# An AppArmor profile for the warden: docs/containers.md. The program that makes it lies beside the
+# An AppArmor profile for the warden: docs/operating.md. The program that makes it lies beside the
 # warden. The profile itself is installed on request: cmake --install BUILD --component apparmor.
 set(apparmor_profile ${PROJECT_SOURCE_DIR}/containers/apparmor-profile)
 install(PROGRAMS ${apparmor_profile}

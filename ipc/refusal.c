@@ -168,21 +168,20 @@ static bool limited(const char *root, struct bhi_refusal *out) {
 
 static void give_filter(struct bhi_refusal *out, const char *container) {
     if (!container) {
-        give(out, "a filter that lets this program make namespaces and mounts (docs/containers.md)",
+        give(out, "a filter that lets this program make namespaces and mounts (docs/operating.md)",
              "a seccomp filter is on this process");
     } else if (strcmp(container, "kubernetes") == 0) {
         give(out,
              "a seccompProfile of type Localhost made by containers/seccomp-profile "
-             "(docs/containers.md)",
+             "(docs/operating.md)",
              "the container's seccomp filter");
     } else if (!takes_options(container)) {
-        give(out,
-             "a filter that lets the container make namespaces and mounts (docs/containers.md)",
+        give(out, "a filter that lets the container make namespaces and mounts (docs/operating.md)",
              "the container's seccomp filter");
     } else {
         give(out,
              "--security-opt seccomp=FILE, made by containers/seccomp-profile "
-             "(docs/containers.md)",
+             "(docs/operating.md)",
              "the container's seccomp filter");
     }
 }
@@ -230,7 +229,7 @@ static bool misses_proc(const char *root, enum bhi_refused refused, int error,
 
 static const char restrict_setting[] =
     "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with 'userns,' "
-    "for bulkhead-warden (docs/containers.md)";
+    "for bulkhead-warden (docs/operating.md)";
 
 void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
                       struct bhi_refusal *out) {
@@ -284,15 +283,15 @@ void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
     } else if (denied && confined(root, profile)) {
         give(out,
              container && strcmp(container, "kubernetes") == 0
-                 ? "an appArmorProfile of type Unconfined (docs/containers.md)"
+                 ? "an appArmorProfile of type Unconfined (docs/operating.md)"
              : container && takes_options(container)
-                 ? "--security-opt apparmor=unconfined (docs/containers.md)"
-                 : "a profile with 'userns,' and 'mount,' (docs/containers.md)",
+                 ? "--security-opt apparmor=unconfined (docs/operating.md)"
+                 : "a profile with 'userns,' and 'mount,' (docs/operating.md)",
              "the AppArmor profile %s", profile);
     } else if (denied && filtered(root)) {
         give_filter(out, container);
     } else {
-        give(out, "docs/containers.md lists what systems forbid; report it, with the system's name",
+        give(out, "docs/operating.md lists what systems forbid; report it, with the system's name",
              "%s, for an unknown reason", strerror(error));
     }
 }

@@ -156,7 +156,7 @@ static void check_apparmor(struct report *report, const bh_context *context,
     if (found != BHI_APPARMOR_FREE) {
         add(report, "sandbox", "apparmor", false, loaded ? BH_CHECK_HOLDS : BH_CHECK_ABSENT,
             "as root: apparmor-profile --install, a program beside the warden "
-            "(docs/containers.md); a host with root's rights needs no profile",
+            "(docs/operating.md); a host with root's rights needs no profile",
             loaded                          ? "%s; the warden has the profile %.120s"
             : found == BHI_APPARMOR_MISSING ? "%s; no profile %.120s is loaded for the warden"
                                             : "%s; only root can see whether %.120s is loaded",

@@ -89,7 +89,7 @@ typedef struct bh_context_options {
     uint64_t spare_kernels;  /* how many kernels a spare worker learns, at most 32; default:
                                 none. A spare (see |spares|) waits for a new stream or a restart,
                                 and compiles the kernels that one tenant uses most on its device;
-                                then it serves that tenant alone (docs/spares.md) */
+                                then it serves that tenant alone (docs/operating.md) */
     uint64_t
         quarantine_deadlines; /* a kernel whose last launches, this many of one tenant, have all
                                       passed their deadline is refused (quarantine.h); default:
@@ -105,7 +105,7 @@ typedef struct bh_context_options {
 /* Creates a context: its threads and its private folder. It starts no worker.
  * |options| may be NULL. Returns BH_OK;
  *   BH_SYSTEM       a system call failed. EMFILE: fewer than 40 descriptors are free, or the hard
- *                   limit is under 64 (docs/descriptors.md)
+ *                   limit is under 64 (docs/operating.md)
  *   BH_UNAVAILABLE  there is no worker executable
  *   BH_UNSUPPORTED  the kernel is too old: it has no futex_waitv
  *   BH_NO_MEMORY    the host is out of memory */

@@ -33,7 +33,7 @@ typedef struct bh_stream_options {
                              driver; "" or
                              NULL: the first device of the default driver; "any": the least loaded
                              of the default driver's devices, chosen when the stream gets a worker
-                             (docs/devices.md) */
+                             (docs/operating.md) */
     uint64_t deadline_ns; /* for submissions that set none, counted from the end of compiling, or
                              from their turn on the worker if nothing is compiled; default 10 s.
                              With BH_FOREVER a kernel that never ends blocks all that is queued

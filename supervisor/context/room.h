@@ -2,7 +2,7 @@
  * and how many each part of a context needs while it starts. libzmq aborts the process if its
  * threads find no free descriptor, and a worker that finds none in the middle of its start costs
  * seconds. So each start is checked first, and refused with the number that it needs.
- * docs/descriptors.md has the numbers. */
+ * docs/operating.md has the numbers. */
 #ifndef BHI_SUPERVISOR_CONTEXT_ROOM_H
 #define BHI_SUPERVISOR_CONTEXT_ROOM_H
 

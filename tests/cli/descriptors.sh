@@ -106,7 +106,7 @@ for files in 20 63; do
     done
 done
 
-# Under 40 there is no context; a batch needs 54, chaos 160 (docs/descriptors.md): those two count before they begin.
+# Under 40 there is no context; a batch needs 54, chaos 160 (docs/operating.md): those two count before they begin.
 commands=(devices run inspect eval_ batch doctor chaos)
 for count in $(seq 3 39); do # each count by three of them
     for turn in 0 1 2 3 4 5 6; do
@@ -147,6 +147,6 @@ expect_status 0
 case_name="a soft limit of 250, of which 10 are free"
 SOFT=1 bounded "$LEAVE_FREE" 10 "$BULKHEAD" chaos --count 1 --streams 1 --faults kill
 expect_status 0
-# To be read, not judged: docs/descriptors.md has it.
+# To be read, not judged: docs/operating.md has it.
 echo "the slowest refusal took $((slowest_us / 1000)) ms: $slowest_case"
 finish

@@ -34,7 +34,7 @@ refused() {
     says "): $3; to allow it: $4 ("
     says_not 'run bulkhead doctor'
 }
-page='(docs/containers.md)'
+page='(docs/operating.md)'
 filter="a filter that lets this program make namespaces and mounts $page"
 option="--security-opt seccomp=FILE, made by containers/seccomp-profile $page"
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define REFUSAL_NS (1000000000ull * bht_slowness()) /* in which what is refused is refused */
-#define FIRST      40 /* docs/descriptors.md: a context with one stream */
+#define FIRST      40 /* docs/operating.md: a context with one stream */
 #define ENOUGH     80 /* and all that try_all does */
 #define MOST       200
 
@@ -53,7 +53,7 @@ static void restore_limit(void) {
 static unsigned left;
 static unsigned refusals;
 
-/* The slowest refusal, to be read: docs/descriptors.md has it. */
+/* The slowest refusal, to be read: docs/operating.md has it. */
 static struct {
     uint64_t ns;
     unsigned left;

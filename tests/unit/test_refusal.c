@@ -81,9 +81,9 @@ static const struct row rows[] = {
         "unshare --mount-proc", "/proc/self", LINK "1"),
     ROW("a user whom nothing maps", NAMESPACES, EPERM, "this user namespace does not map user ",
         "unshare --map-current-user", "/proc/self/uid_map", "4294967294 0 1\n"),
-    ROW("a user who is mapped", NAMESPACES, EPERM, "for an unknown reason", "docs/containers.md",
+    ROW("a user who is mapped", NAMESPACES, EPERM, "for an unknown reason", "docs/operating.md",
         "/proc/self/uid_map", "         0          0 4294967295\n"),
-    ROW("nothing to be seen", NAMESPACES, EPERM, "for an unknown reason", "docs/containers.md",
+    ROW("nothing to be seen", NAMESPACES, EPERM, "for an unknown reason", "docs/operating.md",
         NULL),
 };
 
