@@ -7,7 +7,7 @@ include(CMakePackageConfigHelpers)
 # Only bh_* leaves the library, whatever is linked into it.
 set_target_properties(bulkhead PROPERTIES
     VERSION ${PROJECT_VERSION}
-    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} # docs/abi.md
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} # docs/install.md
     LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/bulkhead.map
     EXPORT_NAME bulkhead)
 target_link_options(bulkhead PRIVATE LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/bulkhead.map)

@@ -54,7 +54,7 @@
  *
  * Versions. New fields are added at the end of a struct. A program that was built with an older 0.2
  * works with a newer library 0.2. A call returns BH_INVALID_ARGUMENT if the library does not know
- * a size, or if the program sets a field that the library does not have (docs/abi.md). */
+ * a size, or if the program sets a field that the library does not have (docs/install.md). */
 #ifndef BULKHEAD_BULKHEAD_H
 #define BULKHEAD_BULKHEAD_H
 

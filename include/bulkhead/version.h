@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Major version of these headers. Before 1.0 a program and a library fit if major and minor are the
- * same; the library's SONAME has both (docs/abi.md). */
+ * same; the library's SONAME has both (docs/install.md). */
 #define BH_VERSION_MAJOR 0
 /* Minor version of these headers. */
 #define BH_VERSION_MINOR 2

@@ -1,5 +1,5 @@
 /* Public structs in the layout of a caller's headers, which may be older or newer than the library
- * (docs/abi.md): their first field, struct_size, says how large they are. The library itself uses
+ * (docs/install.md): their first field, struct_size, says how large they are. The library itself uses
  * only the layout of its own headers. A caller's struct is copied from or into that. */
 #ifndef BHI_SUPERVISOR_CONTEXT_LAYOUT_H
 #define BHI_SUPERVISOR_CONTEXT_LAYOUT_H
