@@ -590,7 +590,7 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "in a "
              "sandboxed worker of its own; the output of the compiler goes to standard error. "
              "Other languages are refused; the message names a tool that makes SPIR-V from them "
-             "(docs/sources.md).\n\n"
+             "(docs/kernels.md).\n\n"
              "A kernel for CUDA needs --device cuda and --block. CUDA C++ is compiled by NVRTC; "
              "bulkhead doctor says whether it is there. KERNEL may also be an image, which its "
              "content tells: PTX text (nvcc -ptx), a cubin or a fatbin, with --entry "

@@ -305,7 +305,7 @@ static void write_walk(const struct writer *w, const struct bhi_reduction *r, ui
     write_coordinates(w, kept, "bh_row");
 }
 
-/* The inner loop is short, so that it need not be asked to stop (docs/guard.md). */
+/* The inner loop is short, so that it need not be asked to stop (docs/kernels.md). */
 static void write_reduction(const struct writer *w, const struct bhi_emitter *emitter,
                             const struct bhi_value *results) {
     const struct bhi_accumulator *a = &emitter->accumulator;

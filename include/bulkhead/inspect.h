@@ -70,7 +70,7 @@ typedef struct bh_inspection {
     uint32_t capability_count;            /* elements of |capabilities| */
     char capabilities[64][64]; /* the first ones: SPIR-V's names, or a number for an unknown one */
     /* This and the rest are set only if bh_inspect_options.guarded is; otherwise they are 0. To
-     * poll is to look whether the kernel is to stop (docs/guard.md). */
+     * poll is to look whether the kernel is to stop (docs/kernels.md). */
     uint32_t guard_set;     /* the descriptor set of the guard's buffer. Assumes a device with 8
                                sets, or with 32 if the kernel needs more than 8 */
     uint32_t guard_binding; /* binding of that buffer in guard_set. It is 0, unless the kernel

@@ -27,7 +27,8 @@ typedef struct bh_kernel_options {
                            an image; of a source see source.h */
     const bh_specialization *specializations; /* values of constants; others keep their defaults */
     uint32_t specialization_count;            /* at most 256, ids distinct */
-    bool trusted; /* true: the module is validated, but not guarded (docs/guard.md): the driver gets
+    bool
+        trusted; /* true: the module is validated, but not guarded (docs/kernels.md): the driver gets
                      it unchanged, and an index out of range may crash the worker; the guard clamps
                      it. If the kernel does not end by itself, its worker must be killed
                      (docs/deadlines.md). Part of the kernel's identity. Default false */
@@ -36,7 +37,7 @@ typedef struct bh_kernel_options {
                               identity. All 0 for SPIR-V, whose module says it */
     uint32_t shared_bytes; /* of an image: bytes of dynamic shared memory of a block, likewise */
     uint32_t noise;        /* of SPIR-V: not 0: the guard fills workgroup, private and function
-                              memory with large numbers drawn from this (docs/guard.md), so that a
+                              memory with large numbers drawn from this (docs/kernels.md), so that a
                               kernel that reads it before it writes it is noticed. An even one
                               stands for the opposite of the odd one that follows it, bit by bit,
                               and gives workgroups their ids in the opposite order. 0 (default):
@@ -45,7 +46,7 @@ typedef struct bh_kernel_options {
 } bh_kernel_options;
 
 /* Creates a kernel from a SPIR-V module, which is copied. |code_size| is a multiple of 4 from 20
- * bytes to 64 MiB; a guarded kernel has at most 4 MiB (docs/guard.md). The call checks only the
+ * bytes to 64 MiB; a guarded kernel has at most 4 MiB (docs/kernels.md). The call checks only the
  * length and the magic number; the detail says so if |code| is source text, which
  * bh_kernel_create_source compiles. A worker validates and compiles the module at first use; a bad
  * one poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.

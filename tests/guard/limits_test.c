@@ -1,4 +1,4 @@
-/* Each limit of docs/guard.md: a module that is at it passes, one that is over it is refused with
+/* Each limit of docs/kernels.md: a module that is at it passes, one that is over it is refused with
  * the limit's name, the value, the instruction and what to do. The modules are those of the table
  * "what hostile kernels do", by size. */
 #include "stand.h"

@@ -1,5 +1,5 @@
 /* Kernels that are out to hurt, through real workers: each ends as a verdict that says what it was,
- * or is harmless once it is guarded; the stream goes on (K4, K5; docs/guard.md). */
+ * or is harmless once it is guarded; the stream goes on (K4, K5; docs/kernels.md). */
 #include "fixture.h"
 
 #include <stdio.h>
@@ -166,7 +166,7 @@ static bh_verdict refused_shipped(const char *name, bh_status status, const char
     return verdict;
 }
 
-/* -- the table of docs/guard.md and docs/facts.md ------------------------------------------- */
+/* -- the table of docs/kernels.md and docs/facts.md ------------------------------------------- */
 
 TEST(a_shared_index_out_of_range) {
     open_stage(FX_SECONDS);

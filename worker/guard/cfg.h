@@ -4,7 +4,7 @@
 
 #include "worker/guard/ir.h"
 
-/* What the guard does with a loop (docs/guard.md says why). */
+/* What the guard does with a loop (docs/kernels.md says why). */
 enum bhi_loop_fate {
     BHI_LOOP_UNDECIDED,
     BHI_LOOP_ALONE,   /* provably short: left as it is */

@@ -1,5 +1,5 @@
 /* Rewrites a kernel so that it can be stopped: every loop that is not provably short regularly
- * reads a word in memory, and the invocation returns if the host has set the word. docs/guard.md
+ * reads a word in memory, and the invocation returns if the host has set the word. docs/kernels.md
  * says how a module is changed and why. */
 #ifndef BHI_WORKER_GUARD_GUARD_H
 #define BHI_WORKER_GUARD_GUARD_H

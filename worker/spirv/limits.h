@@ -1,5 +1,5 @@
 /* Limits for an untrusted kernel. We measured what drivers' compilers do beyond them
- * (docs/guard.md): they take minutes or gigabytes, or overflow their stack. No real kernel that we
+ * (docs/kernels.md): they take minutes or gigabytes, or overflow their stack. No real kernel that we
  * know comes near the limits. Each refusal is LIMIT_EXCEEDED, and names the limit, the value, the
  * instruction (its number in the module, from 1) and what to do. */
 #ifndef BHI_WORKER_SPIRV_LIMITS_H

@@ -1,7 +1,7 @@
 /* Decides whether this device may get a SPIR-V module. First SPIRV-Tools' rules for Vulkan, then
  * ours: allow-lists of capabilities and of extensions, no physical pointers, one compute entry
  * point of the given name. Allowed are those that the device advertises and that were enabled:
- * drivers accept more than they support, and then compute wrongly. docs/guard.md has the lists. */
+ * drivers accept more than they support, and then compute wrongly. docs/kernels.md has the lists. */
 #ifndef BHI_WORKER_SPIRV_VALIDATE_H
 #define BHI_WORKER_SPIRV_VALIDATE_H
 
