@@ -1,6 +1,6 @@
 /* A sentinel's device. It has only the transfer queue, imports the abort words of workers, and sets
  * them. While a kernel of a dead worker hangs on the device, all other queues wait for it; the
- * transfer queue does not (docs/deadlines.md). It handles no other bytes of a worker.
+ * transfer queue does not (docs/trust.md). It handles no other bytes of a worker.
  *
  * The session's thread calls import, set and forget; the watchdog's thread calls set_all. */
 #ifndef BHI_WORKER_SENTINEL_H

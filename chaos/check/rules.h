@@ -17,7 +17,7 @@
  * driver's own timeout (docs/h200.md: 5 s), and some time longer, until waiting operations have
  * caught up. */
 #define BHI_HELD_NS (8 * BHI_SECOND)
-/* The budget that a tenant has for kernels that keep the device (docs/deadlines.md): more than four
+/* The budget that a tenant has for kernels that keep the device (docs/trust.md): more than four
  * of them spend it, for its window of 60 s. Some time is for who noticed it late. */
 #define BHI_CHARGES    5
 #define BHI_CHARGED_NS (70 * BHI_SECOND)

@@ -38,7 +38,7 @@ typedef struct bh_device_info {
     const char *features[64];       /* names of features that workers use, constant strings: names
                                        of Vulkan features and extensions, shortened, and the
                                        library's own: abortWord, wholeLoops, wholeGrids, sentinel
-                                       (docs/sandbox.md, docs/kernels.md, docs/deadlines.md) */
+                                       (docs/sandbox.md, docs/kernels.md, docs/trust.md) */
     uint64_t memory_total;          /* size of all device-local heaps */
     uint64_t memory_free;           /* bytes of them that a new process could get, as the driver
                                        says (VK_EXT_memory_budget); see |memory_known| */

@@ -7,7 +7,7 @@
  * for exceeding its memory limit. These are not counted as a death of the kernel:
  *   - a submission that is cancelled
  *   - one that stops at its deadline while its worker lives on
- *   - one that loses a GPU after 3.5 s or longer (docs/deadlines.md)
+ *   - one that loses a GPU after 3.5 s or longer (docs/trust.md)
  *   - one whose deadline passes before it begins, while its buffers are imported
  *   - one whose compile deadline passes: the machine may be busy
  *   - one that is lost because another one ended the worker

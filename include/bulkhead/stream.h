@@ -99,7 +99,7 @@ BH_API BH_MUST_USE bh_status bh_stream_synchronize(bh_stream *stream, uint64_t t
  * (UNAVAILABLE also ends by itself after restart_window_ns, at the next submission or
  * bh_stream_wait_ready. NO_DEVICE and UNSUPPORTED last until reset.) If a dying worker blocks its
  * device for 2 s or longer, all streams of its tenant may become UNAVAILABLE. The call ends this
- * for the stream's tenant (docs/deadlines.md). */
+ * for the stream's tenant (docs/trust.md). */
 BH_API BH_MUST_USE bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail);
 /* Cancels, as bh_event_cancel does, everything that was submitted to the stream before the call and
  * has not ended. Cancels the newest first, so that no queued submission starts. Copies of

@@ -26,7 +26,7 @@ typedef enum bh_call_judgement {
  *   warm-up   of a worker; filter A
  *   running   of a worker; filter B
  *   memory    of a worker: device memory is made and imported; filter B
- *   sentinel  of a sentinel (docs/deadlines.md); filter A
+ *   sentinel  of a sentinel (docs/trust.md); filter A
  *   words     of a sentinel: it imports and sets abort words; filter B */
 typedef struct bh_traced_call {
     size_t struct_size;          /* sizeof(bh_traced_call) */

@@ -27,7 +27,7 @@ typedef enum bh_blame {
     BH_BLAME_SUSPECTED, /* its worker was given another kernel, too (a loader: another file), which
                            may be the cause. Submit it again with bh_submit_info.alone. Or it lost
                            a GPU after 3.5 s or longer: the driver may have ended it because other
-                           processes waited (docs/deadlines.md). Or its deadline passed before
+                           processes waited (docs/trust.md). Or its deadline passed before
                            it began, or its compile deadline passed. Or Linux killed its worker
                            because memory ran out, though the worker had not reached its own limit:
                            others may have used the memory. Or the caller has asked for

@@ -1,7 +1,7 @@
 /* Sentinels. When a worker dies, its kernel goes on running on a GPU, and all other processes on
  * that GPU wait for seconds, until the driver ends it. So workers pass on the memory of their abort
  * words when they start, and the sentinel, a process that runs no kernels, sets the words of
- * workers that die (worker/sentinel.h, docs/deadlines.md). Each device with such workers has one
+ * workers that die (worker/sentinel.h, docs/trust.md). Each device with such workers has one
  * sentinel, which starts with the first of them. Reactor thread. */
 #ifndef BHI_SUPERVISOR_REACTOR_SENTINEL_H
 #define BHI_SUPERVISOR_REACTOR_SENTINEL_H

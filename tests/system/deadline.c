@@ -1,5 +1,5 @@
 /* What ends what does not end by itself: the abort word, and where that cannot be, the death of the
- * worker; compiling and running have deadlines of their own (docs/deadlines.md). Cases 33, 43, 47,
+ * worker; compiling and running have deadlines of their own (docs/trust.md). Cases 33, 43, 47,
  * 52; rules E4, E13, E14, K4, K5. */
 #include "fixture.h"
 
@@ -146,7 +146,7 @@ TEST(a_deadline_leaves_the_worker_alive) {
 }
 
 /* SwiftShader has no conditional rendering: it begins every workgroup of a grid, and a large one
- * outlives the grace time (docs/deadlines.md). */
+ * outlives the grace time (docs/trust.md). */
 static bool begins_every_workgroup(bh_context *context) {
     static bh_device_info devices[DEVICES] = {{.struct_size = sizeof devices[0]}};
     return list_devices(context, devices) == 1 && strcmp(devices[0].selector, "swiftshader:0") == 0;

@@ -1,6 +1,6 @@
 /* A host that is killed while an endless kernel runs: its worker's watchdog sets the abort word
  * before anybody is killed, so that nothing runs on on the device, and all processes are gone soon
- * (case 51; docs/deadlines.md). */
+ * (case 51; docs/trust.md). */
 #include "fixture.h"
 #include "ipc/progress.h"
 #include "tamper.h"

@@ -1,5 +1,5 @@
 /* A sentinel sets the abort words of workers that die, of all of them when the host does, and is
- * missed by nobody for long (docs/deadlines.md). The driver is fake_transfer.c: what is in the
+ * missed by nobody for long (docs/trust.md). The driver is fake_transfer.c: what is in the
  * words can be seen in a memfd, of which the host keeps the descriptor as long as the worker lives.
  */
 #include "fake_driver.h"
