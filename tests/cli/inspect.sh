@@ -219,7 +219,7 @@ tensors='{"embed.weight":{"dtype":"F32","shape":[4,3],"data_offsets":[0,48]},'
 tensors+='"b":{"dtype":"BF16","shape":[2],"data_offsets":[48,52]},'
 tensors+='"\u001b[31mred\u200b":{"dtype":"F4_X","shape":[3],"data_offsets":[52,54]}}'
 safetensors m.safetensors "$tensors" 54
-case_name="tensors of a .safetensors, as docs/files.md shows them"
+case_name="tensors of a .safetensors, as docs/buffers.md shows them"
 cli inspect m.safetensors
 ready
 cat > expected <<'END'
