@@ -392,5 +392,5 @@ TEST(test_a_probe_that_runs_on) {
     BHT_EQ(size_beside("cancelled"), 1);
     BHT_EQ(size_beside(BHI_PROBE_FILE), 0);
     BHT_TRUE(!probe.may_come);
-    BHT_EQ(BHI_PROBE_RUNS_NS, 600 * UINT64_C(1000000000)); /* docs/slurm.md: ten minutes */
+    BHT_EQ(BHI_PROBE_RUNS_NS, 600 * UINT64_C(1000000000)); /* docs/batch.md: ten minutes */
 }
