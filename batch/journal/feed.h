@@ -1,5 +1,5 @@
 /* The feed of a batch: what its journal records, as lines of JSON that are only appended
- * (docs/batch_state.md). Other machines read it while the batch runs, over a network file system on
+ * (docs/reports.md). Other machines read it while the batch runs, over a network file system on
  * which SQLite's log cannot be read from a second machine
  * (docs/decisions/0019-batches.md).
  *

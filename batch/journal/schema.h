@@ -1,4 +1,4 @@
-/* The schema of a state folder's database. docs/batch_state.md explains it to those who read the
+/* The schema of a state folder's database. docs/reports.md explains it to those who read the
  * database. */
 #ifndef BHI_BATCH_JOURNAL_SCHEMA_H
 #define BHI_BATCH_JOURNAL_SCHEMA_H

@@ -327,7 +327,7 @@ static int find_on_page(void *user, int columns, char **values, char **names) {
     return 0;
 }
 
-/* docs/batch_state.md names every table and column, and what it asks of the database works. */
+/* docs/reports.md names every table and column, and what it asks of the database works. */
 TEST(test_the_page) {
     static const char columns[] =
         "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c "
