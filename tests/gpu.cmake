@@ -35,7 +35,7 @@ set(gpu_without_system_describe a_failing_test_says_what_its_streams_do) # its l
 set(gpu_without_system_device_memory a_trim_gives_it_back auto_is_host_memory_here
     other_tenants_read_only)
 # A kernel that runs while another process waits for the GPU is lost after 4 s
-# (docs/h200.md): in each of these others work while a gate is held.
+# (docs/bench.md): in each of these others work while a gate is held.
 set(gpu_without_events_markers a_join_is_ready_when_all_are)
 set(gpu_without_events_death case_43_fifty_events_and_sixteen_waiters
     case_46_late_completion_of_a_dead_generation case_46_late_rings_of_a_dead_generation)

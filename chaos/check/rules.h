@@ -14,7 +14,7 @@
 /* An operation that got no descriptor may fail this much later. */
 #define BHI_AFTERMATH_NS (2 * BHI_SECOND)
 /* An operation that hangs on an accelerator and whose worker has died holds the device until the
- * driver's own timeout (docs/h200.md: 5 s), and some time longer, until waiting operations have
+ * driver's own timeout (docs/bench.md: 5 s), and some time longer, until waiting operations have
  * caught up. */
 #define BHI_HELD_NS (8 * BHI_SECOND)
 /* The budget that a tenant has for kernels that keep the device (docs/trust.md): more than four
