@@ -1,7 +1,6 @@
 /* The pools: memory of freed buffers, kept for new ones (B3). Each context has two of its own, for
  * host memory, which stays mapped, and for device memory, of which it keeps descriptors. Memory
- * never passes from one context to another (B6). The reasons are in docs/decisions/0009-pool.md,
- * 0055-device-pool.md and 0101-one-pool.md.
+ * never passes from one context to another (B6). The reasons are in docs/decisions/0009-memory.md.
  *
  *   made ──▶ IN USE ──▶ FREE ──▶ discarded (the oldest first; trimmed; the context is destroyed;
  *              ▲          │                 the device is lost or full)
