@@ -1,4 +1,4 @@
-/* Exit statuses of every command: part of the interface, listed in docs/CLI.md. */
+/* Exit statuses of every command: part of the interface, listed by bulkhead help. */
 #ifndef BHI_TOOL_EXIT_STATUS_H
 #define BHI_TOOL_EXIT_STATUS_H
 

@@ -27,10 +27,9 @@ typedef struct bh_kernel_options {
                            an image; of a source see source.h */
     const bh_specialization *specializations; /* values of constants; others keep their defaults */
     uint32_t specialization_count;            /* at most 256, ids distinct */
-    bool
-        trusted; /* true: the module is validated, but not guarded (docs/kernels.md): the driver gets
-                     it unchanged, and an index out of range may crash the worker; the guard clamps
-                     it. If the kernel does not end by itself, its worker must be killed
+    bool trusted; /* true: the module is validated, but not guarded (docs/kernels.md): the driver
+                     gets it unchanged, and an index out of range may crash the worker; the guard
+                     clamps it. If the kernel does not end by itself, its worker must be killed
                      (docs/trust.md). Part of the kernel's identity. Default false */
     uint32_t block[3];     /* of an image: threads of a block, for launches that do not say it
                               (bh_dispatch.block). All 0: each launch says it. No part of the

@@ -27,9 +27,10 @@
  * Compilers. A kernel whose compilation ended its worker (a crash, an exit, or the memory limit)
  * is not compiled again. One such death is enough. Its submissions then end
  * COMPILE_FAILED at once. The same holds if the worker was a spare that compiled the kernel ahead
- * of use (docs/operating.md). It also holds for a source (bh_kernel_create_source, bh_module_compile)
- * that crashed its compiler, made it exit, or exceeded its memory limit; its deadline does not
- * count. The source is named by its bh_source.name; kernel_hash is that of the source.
+ * of use (docs/operating.md). It also holds for a source (bh_kernel_create_source,
+ * bh_module_compile) that crashed its compiler, made it exit, or exceeded its memory limit; its
+ * deadline does not count. The source is named by its bh_source.name; kernel_hash is that of the
+ * source.
  *
  * Memory. The context remembers this per tenant (bh_stream_options.tenant, bh_source.tenant)
  * for quarantine_ns after the kernel's last death. The verdict of a refused submission has executed

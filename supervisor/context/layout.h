@@ -1,6 +1,6 @@
 /* Public structs in the layout of a caller's headers, which may be older or newer than the library
- * (docs/install.md): their first field, struct_size, says how large they are. The library itself uses
- * only the layout of its own headers. A caller's struct is copied from or into that. */
+ * (docs/install.md): their first field, struct_size, says how large they are. The library itself
+ * uses only the layout of its own headers. A caller's struct is copied from or into that. */
 #ifndef BHI_SUPERVISOR_CONTEXT_LAYOUT_H
 #define BHI_SUPERVISOR_CONTEXT_LAYOUT_H
 

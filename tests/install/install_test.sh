@@ -45,6 +45,9 @@ done
 for page in $(grep -ohE '\((docs|examples)/[^)#]+' "$docs/README.md" | tr -d '('); do
     [ -e "$docs/$page" ] || die "README.md links to $page, which is not installed"
 done
+for page in 'CLI:## bulkhead batch' 'protocol:## Control messages'; do
+    grep -qxF "${page#*:}" "$docs/docs/${page%%:*}.md" || die "docs/${page%%:*}.md is not installed, or is not whole"
+done
 [ -s "$prefix/share/man/man1/bulkhead.1" ] || die "the manual page is not installed"
 if [ -d "$build_dir/reference" ]; then
     for page in bh_submit bh_verdict BH_DEADLINE bulkhead_submit.h; do

@@ -95,8 +95,7 @@ static size_t list_devices(bh_context *context, bh_device_info out_devices[DEVIC
 }
 
 /* The slack of a kernel whose abort word nobody set and whose worker was killed. A GPU goes on with
- * the kernel. The death is known when the GPU's driver has ended it, 4 to 5 s later (docs/bench.md).
- */
+ * the kernel. The death is known once the GPU's driver ends it, 4 to 5 s later (docs/bench.md). */
 static uint64_t slack_of_kill(bh_context *context) {
     static bh_device_info devices[DEVICES] = {{.struct_size = sizeof devices[0]}};
     const size_t count = list_devices(context, devices);

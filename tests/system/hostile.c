@@ -166,7 +166,7 @@ static bh_verdict refused_shipped(const char *name, bh_status status, const char
     return verdict;
 }
 
-/* -- the table of docs/kernels.md and docs/testing.md ------------------------------------------- */
+/* -- the table of docs/kernels.md and docs/testing.md -------------------------------------- */
 
 TEST(a_shared_index_out_of_range) {
     open_stage(FX_SECONDS);

@@ -1,4 +1,4 @@
-/* Prints docs/protocol.md from the tables in ipc/. */
+/* Prints the page protocol.md from the tables in ipc/; the build folder has it in docs/. */
 #include "base/status.h"
 #include "ipc/commands.h"
 #include "ipc/layers.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 static const char introduction[] =
-    "<!-- Generated from ipc/*.def by the target gen_docs. Do not edit: change the table. -->\n"
+    "<!-- Generated from ipc/*.def by ipc/protocol_page.c. -->\n"
     "# Protocol\n"
     "\n"
     "What passes between the supervisor (the host process), the zygote, the workers and the "
