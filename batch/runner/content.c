@@ -21,7 +21,7 @@ bool bhi_content_expression(const struct bhi_eval_request *eval, struct bhi_comp
     if (!form) {
         return bhi_refuse_memory(complaint);
     }
-    form->is_expression = true;
+    form->is_expression = form->planned = true;
     /* Both sides limit names to 63 bytes. */
     for (; form->count < eval->count && form->count < BHI_MAX_PARAMETERS; form->count++) {
         struct bhi_parameter *parameter = &form->parameters[form->count];

@@ -48,6 +48,13 @@ expect_status 2
 cli batch jobs.jsonl --verify
 expect_stdout '8 outputs of 5 jobs that are done: 8 unchanged'
 
+case_name="an expression of several kernels, whose result is a small float"
+cli eval 'd = x - mean(x)' --in x=x.npy --out d=d1.safetensors:w:bf16
+echo '{"id":"d","eval":"d = x - mean(x)","in":{"x":"x.npy"},"out":{"d":"d2.safetensors:w:bf16"}}' > jobs.jsonl
+cli batch jobs.jsonl --state several
+expect_status 0
+expect_same d2.safetensors d1.safetensors
+
 case_name="what is wrong with an expression is told of its job"
 "$NPY" make short.npy 'f32[7]' ramp 0 1
 {
