@@ -158,3 +158,21 @@ TEST(a_worker_may_begin_before_its_host_goes_on) {
     BHT_EQ(event->verdict.started_ns, began_ns);
     BHT_EQ(event->verdict.device_ns, 9 * MS);
 }
+
+/* What was to stop had begun: a worker that says at its death that it had not gets it no second run. */
+TEST(what_was_asked_to_stop_had_begun) {
+    a.worker.can_abort = true;
+    a.stream.grace_ns = LIMIT;
+    struct bhi_submission *submission = make(&a);
+    struct bh_event *event = submission->event;
+    submission->abortable = true;
+    submission->deadline_ns = LIMIT;
+    enqueue(submission, NULL, NULL);
+    snapshot = (struct bhi_progress_snapshot){.started = 1};
+    (void)bhi_core_worker_deadline(&a.worker, a.worker.running_since_ns + LIMIT, &snapshot);
+    BHT_EQ(fake.aborts, 1);
+    dead(&a, BH_WORKER_EXIT, "exit", (struct bhi_progress_snapshot){0});
+    BHT_EQ(bhi_event_state(event), BH_EVENT_POISONED);
+    BHT_EQ(event->verdict.status, BH_WORKER_EXIT);
+    BHT_EQ(event->verdict.executed, BH_EXECUTED_UNKNOWN);
+}

@@ -429,6 +429,49 @@ TEST(test_lost_content_is_overwritten) {
     }
 }
 
+/* E7: of many poisoned writers a buffer remembers few, those with the earliest origins, beside all
+ * that are pending. It has room for these alone, however many there were. */
+TEST(the_earliest_poison_of_many_writers_is_kept) {
+    static struct bh_event events[64];
+    struct bhi_content content = {0};
+    for (uint32_t i = 0; i < BHT_COUNT(events); i++) {
+        bhi_event_init(&events[i], &core);
+        BHT_TRUE(bhi_content_reserve(&content, &a.stream));
+        bhi_content_used(&content, &a.stream, &events[i], false, true, false);
+        if (i % 8) {
+            events[i].origin_tick = 1 + (i * 37 + 20) % 64; /* each once */
+            events[i].word = BH_EVENT_POISONED;
+        }
+    }
+    const struct bhi_content_group *group = &content.writers.groups[0];
+    BHT_TRUE(group->capacity < BHT_COUNT(events));
+    for (uint32_t i = 0; i < BHT_COUNT(events); i++) {
+        bool kept = false;
+        for (uint32_t k = group->first; k < group->end; k++) {
+            kept |= group->users[k] == &events[i];
+        }
+        BHT_TRUE(kept || (i % 8 && events[i].origin_tick > 8));
+        events[i].word = BH_EVENT_POISONED;
+    }
+    bhi_content_fini(&content);
+}
+
+/* Streams that come and go leave no room behind in a buffer that outlives them. */
+TEST(a_streams_place_in_a_buffer_is_used_again) {
+    static struct bh_event events[8];
+    struct bhi_core_stream streams[8];
+    struct bhi_content content = {0};
+    for (uint32_t i = 0; i < BHT_COUNT(events); i++) {
+        bhi_event_init(&events[i], &core);
+        BHT_TRUE(bhi_content_reserve(&content, &streams[i]));
+        bhi_content_used(&content, &streams[i], &events[i], true, false, false);
+        events[i].word = BH_EVENT_READY;
+    }
+    BHT_EQ(content.readers.count, 1);
+    BHT_EQ(content.writers.count, 1);
+    bhi_content_fini(&content);
+}
+
 /* Both the submissions that an UNAVAILABLE stream has and those that it gets say why it is that. */
 TEST(an_unavailable_stream_gives_its_reason) {
     static const bh_detail why = {.reason = BH_REASON_MEMORY_LIMIT, .message = "too much"};

@@ -86,6 +86,24 @@ TEST(test_backoff_doubles) {
         uint64_t expected = expected_ms[i] ? (5 + expected_ms[i]) * MS : 0;
         BHT_EQ(restart.not_before_ns, expected);
     }
+    for (int i = 0; i < 64; i++) { /* far beyond where doubling would end at 0 */
+        lose(&restart, 1, 5 * MS);
+        BHT_EQ(restart.not_before_ns, 1005 * MS);
+    }
+}
+
+/* Only the second of two starts that fail in a row is charged by its time, and none after a refill. */
+TEST(a_first_failed_start_costs_one_death) {
+    struct bhi_restart restart;
+    bhi_restart_init(&restart, 16, 4000 * MS, 0); /* a death costs a quarter of a second */
+    for (int i = 0; i < 2; i++) {
+        lose(&restart, 1, 2000 * MS);
+        BHT_EQ(restart.credit_ns, 3750 * MS);
+        bhi_restart_refill(&restart, 0);
+    }
+    lose(&restart, 2, 2000 * MS);
+    lose(&restart, 1, 3000 * MS);
+    BHT_EQ(restart.credit_ns, 2500 * MS);
 }
 
 TEST(test_a_long_life_ends_the_backoff) {
