@@ -326,3 +326,12 @@ TEST(test_the_earlier_of_two_lost_with_a_copy) {
     BHT_EQ(submit(&b, earlier, later)->verdict.origin, earlier->id);
     result(&a, BH_OK);
 }
+
+/* E9: of two copies in a lane the death counts against the one that ran. */
+TEST(a_death_counts_against_the_running_copy) {
+    struct bh_event *first = copy(&a, NULL, 0), *second = copy(&a, NULL, 0);
+    dead(&a, BH_WORKER_SIGNAL, "", (struct bhi_progress_snapshot){.started = 2, .marker = 1});
+    BHT_EQ(first->submission->deaths, 0);
+    BHT_EQ(second->submission->deaths, 1);
+    bhi_stream_end_queued(&a.stream, BH_CANCELLED, "");
+}

@@ -1,6 +1,7 @@
 /* Poison in the core, by hand. */
 #include "stage.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 /* E7: |middle| runs already when its producer is refused. Whoever waits for it and for something
@@ -426,6 +427,46 @@ TEST(test_lost_content_is_overwritten) {
         result(&b, BH_OK);
         BHT_TRUE(bhi_content_poison(&content) == (whole ? NULL : read));
         bhi_content_fini(&content);
+    }
+}
+
+/* E11: what is lost with a culprit names it, and is poisoned of the same moment. One that had ended
+ * before its worker was killed for it is named, too, though it is the origin of nothing. */
+TEST(what_is_lost_names_what_its_worker_died_of) {
+    for (int ended = 0; ended < 2; ended++) {
+        again();
+        struct bh_event *first = submit(&a, NULL, NULL), *second = submit(&a, NULL, NULL);
+        if (ended) {
+            bhi_core_worker_kill(&a.worker, BHI_KILL_DEADLINE, first->id, "late");
+            result(&a, BH_OK);
+        }
+        dead(&a, ended ? BH_DEADLINE : BH_WORKER_SIGNAL, "worker 7 was killed",
+             (struct bhi_progress_snapshot){.started = 2, .marker = (uint32_t)ended});
+        BHT_EQ(second->verdict.status, BH_WORKER_LOST);
+        BHT_EQ(second->verdict.origin, ended ? second->id : first->id);
+        BHT_EQ(ended || second->origin_tick == first->origin_tick, true);
+        BHT_STR_EQ(second->verdict.message, "its worker died while running event 1; this result "
+                                            "was lost: worker 7 was killed");
+    }
+}
+
+/* K5: these ends are a kernel's own. SIGKILL comes from others. */
+TEST(which_ends_are_crashes) {
+    static const struct {
+        bh_status status;
+        int signal;
+        bool crash;
+    } rows[] = {
+        {BH_WORKER_EXIT, 0, true},          {BH_OUT_OF_HOST_MEMORY, 9, true},
+        {BH_WORKER_SIGNAL, SIGSEGV, true},  {BH_WORKER_SIGNAL, SIGBUS, true},
+        {BH_WORKER_SIGNAL, SIGABRT, true},  {BH_WORKER_SIGNAL, SIGILL, true},
+        {BH_WORKER_SIGNAL, SIGFPE, true},   {BH_WORKER_SIGNAL, SIGTRAP, true},
+        {BH_WORKER_SIGNAL, SIGKILL, false}, {BH_WORKER_SIGNAL, SIGTERM, false},
+        {BH_ZYGOTE_LOST, SIGSEGV, false},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        const struct bhi_outcome outcome = {.status = rows[i].status, .signal = rows[i].signal};
+        BHT_EQ(bhi_outcome_is_crash(&outcome), rows[i].crash);
     }
 }
 
