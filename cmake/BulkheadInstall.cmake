@@ -114,7 +114,7 @@ install(FILES LICENSE README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md
 install(DIRECTORY docs
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command FILES_MATCHING PATTERN "*.md")
 install(FILES examples/saxpy.c examples/poison.c examples/epoll.c examples/load.c
-    examples/template.c examples/judge.c
+    examples/template.c examples/judge.c examples/chaos_host.c
     DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT command)
 install(DIRECTORY examples/python
     DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT command FILES_MATCHING PATTERN "*.py")

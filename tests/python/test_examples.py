@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import os
 import re
 import sys
 from collections import Counter
 
 import bulkhead as bh
-from conftest import BOUND, SHADERS, SLOWNESS, SOURCE
+from conftest import BOUND, BUILD, SHADERS, SLOWNESS, SOURCE
 
 sys.path.insert(0, str(SOURCE / "examples" / "python"))
 import autotune  # noqa: E402
@@ -76,6 +77,27 @@ def test_the_service_survives(tmp_path):
                 for nonsense in ([], 5, "text"):
                     assert (await ask(reader, writer, nonsense))["code"] == "BAD_REQUEST"
                 writer.close()
+
+    asyncio.run(main())
+
+
+def test_the_service_is_right_while_its_processes_are_killed(tmp_path):
+    async def main():
+        with bh.Context() as ctx:
+            served = service.Service(ctx, SHADERS, deadline=BOUND)
+            chaos = await asyncio.create_subprocess_exec(
+                BUILD / "bin" / "bulkhead",
+                *"chaos --seed 3 --rate 10 --faults kill --targets worker,loader,zygote".split(),
+                *("--count", "10", "--attach", str(os.getpid()), "--log", tmp_path / "log"),
+            )
+            asked = 0
+            while chaos.returncode is None or asked < 10:
+                answers = [served.answer(HEALTHY | {"tenant": name}) for name in ("alice", "bob")]
+                for answer in await asyncio.gather(*answers):
+                    assert answer["code"] == "OK", answer
+                    assert answer["buffers"] == {"Y": [5, 8]}
+                asked += 1
+            assert chaos.returncode == 0
 
     asyncio.run(main())
 
