@@ -11,7 +11,7 @@ set(gpu_without_device backend_reserve backend_ticks guard_allowed guard_buffers
     guard_left guard_limits guard_shapes guard_starved guard_trips guard_valid guard_cut events_table
     events_buffers_ablated)
 # A driver of the tests wraps lavapipe, or poses as another one: on each machine the same.
-set(gpu_other_driver system_budget system_processes system_nodes system_sentinel system_overlap system_device_export
+set(gpu_other_driver system_budget system_chaos system_processes system_nodes system_sentinel system_overlap system_device_export
     system_device_holder system_cuda_view
     system_placement system_trace sandbox_nodes sandbox_chroot backend_failures backend_memory backend_merge backend_shared backend_words)
 # A read-only import that fails: the library tries none there (docs/decisions/0002-sandbox.md).

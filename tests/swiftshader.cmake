@@ -19,7 +19,7 @@ set(swiftshader_lacks
 # They name lavapipe, as a second driver, as what is traced, or as what poses as a GPU; or their
 # driver has a queue for copies.
 set(swiftshader_other_driver backend_ahead backend_copies backend_failures backend_memory backend_words system_arguments
-    system_budget system_device_export system_overlap system_placement system_sentinel system_trace)
+    system_budget system_chaos system_device_export system_overlap system_placement system_sentinel system_trace)
 # What they prove is of the host, the loaders, the compiler or a worker's processes: no driver takes
 # part in it, and they take long.
 set(swiftshader_no_driver system_blame system_dead_mount system_describe

@@ -82,7 +82,7 @@ static struct names read_table(void) {
     FILE *file = fopen(BHT_ARCHITECTURE, "re");
     BHT_TRUE(file);
     while (fgets(line, sizeof line, file)) {
-        if (strncmp(line, "| `bh", 5) == 0) {
+        if (strncmp(line, "| `bh-", 6) == 0 || strncmp(line, "| `bh:", 6) == 0) {
             line[3 + strcspn(line + 3, "`")] = '\0';
             BHT_TRUE(!has(&names, line + 3));
             add(&names, line + 3);
