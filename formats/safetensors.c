@@ -358,9 +358,8 @@ size_t bhi_safetensors_write_header(const struct bhi_array *array, const char *n
     for (uint32_t i = 0; size && i < BHI_SAFETENSORS_PREAMBLE; i++) {
         out[i] = (uint8_t)((uint64_t)padded >> 8 * i);
     }
-    if (size) {
-        memset(out + BHI_SAFETENSORS_PREAMBLE, ' ', padded);
-        memcpy(out + BHI_SAFETENSORS_PREAMBLE, text, length);
+    for (size_t i = 0; size && i < padded; i++) {
+        out[BHI_SAFETENSORS_PREAMBLE + i] = i < length ? (uint8_t)text[i] : ' ';
     }
     free(text);
     json_decref(shape);
