@@ -96,13 +96,19 @@ bool bhi_dtype_find_element(const char *name, size_t length, bh_dtype *out_dtype
     return find(name, length, BHI_ELEMENT_COUNT, out_dtype);
 }
 
+void bhi_dtype_safetensors_name(bh_dtype dtype, char out[BHI_DTYPE_SAFETENSORS]) {
+    size_t at = 0;
+    for (const char *name = dtypes[dtype].name; name[at]; at++) {
+        out[at] = (char)toupper((unsigned char)name[at]);
+    }
+    out[at] = '\0';
+}
+
 bool bhi_dtype_find_safetensors(const char *name, bh_dtype *out_dtype) {
+    char own[BHI_DTYPE_SAFETENSORS];
     for (uint32_t i = BH_DTYPE_NONE + 1; i < KNOWN; i++) {
-        size_t at = 0;
-        while (name[at] && name[at] == toupper((unsigned char)dtypes[i].name[at])) {
-            at++;
-        }
-        if (!name[at] && !dtypes[i].name[at]) {
+        bhi_dtype_safetensors_name((bh_dtype)i, own);
+        if (!strcmp(name, own)) {
             *out_dtype = (bh_dtype)i;
             return true;
         }

@@ -39,6 +39,9 @@ bool bhi_dtype_find(const char *name, size_t length, bh_dtype *out_dtype);
 bool bhi_dtype_find_element(const char *name, size_t length, bh_dtype *out_dtype);
 /* Finds any type by its name in a .safetensors file, such as "BF16". */
 bool bhi_dtype_find_safetensors(const char *name, bh_dtype *out_dtype);
+/* Writes that name of a type. */
+enum { BHI_DTYPE_SAFETENSORS = 16 };
+void bhi_dtype_safetensors_name(bh_dtype dtype, char out[BHI_DTYPE_SAFETENSORS]);
 /* Finds a type by its kind and size in a .npy file, such as ('f', 4). */
 bool bhi_dtype_find_npy(char kind, uint64_t bytes, bh_dtype *out_dtype);
 

@@ -1,6 +1,5 @@
 #include "formats/safetensors.h"
 
-#include <ctype.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -337,11 +336,8 @@ bool bhi_safetensors_read(const struct bhi_readable *file, char **out_text, size
 
 size_t bhi_safetensors_write_header(const struct bhi_array *array, const char *name, uint8_t *out,
                                     size_t capacity) {
-    char type[16] = "";
-    const char *own = bhi_dtype_name(array->dtype);
-    for (size_t i = 0; own[i] && i + 1 < sizeof type; i++) {
-        type[i] = (char)toupper((unsigned char)own[i]);
-    }
+    char type[BHI_DTYPE_SAFETENSORS];
+    bhi_dtype_safetensors_name(array->dtype, type);
     json_t *shape = json_array();
     bool fits = strcmp(name, "__metadata__") != 0;
     for (uint32_t i = 0; i < array->dimensions; i++) {

@@ -1,5 +1,6 @@
 #include "request/eval_compute.h"
 #include "base/format.h"
+#include "request/eval_kernel.h"
 #include <bulkhead/file.h>
 
 #include <stdio.h>
@@ -59,9 +60,7 @@ bh_status bhi_eval_infer_outputs(struct bhi_eval_request *eval, struct bhi_run_r
         (void)bhi_dtype_find_number(d.kind, d.bits, &array->dtype);
         const bh_dtype wanted = request->bindings[i].wanted_dtype;
         if (wanted && bhi_dtype_computed(wanted) != array->dtype) {
-            bhi_refuse(&complaint, "output '%s' must be %s, but is %s: write %s(...)",
-                       eval->parameters[i].name, bhi_dtype_name(wanted),
-                       bhi_dtype_name(array->dtype), bhi_dtype_name(bhi_dtype_computed(wanted)));
+            bhi_refuse_output(eval->parameters[i].name, wanted, array->dtype, &complaint);
             return bhi_eval_refuse(detail, &complaint);
         }
         array->dtype = wanted ? wanted : array->dtype;

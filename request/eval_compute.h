@@ -3,7 +3,6 @@
 #define BHI_REQUEST_EVAL_COMPUTE_H
 
 #include "request/eval.h"
-#include "request/eval_kernel.h"
 #include "request/eval_plan.h"
 
 bh_status bhi_eval_make_plan(const struct bhi_eval_request *eval, bh_context *context,

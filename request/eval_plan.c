@@ -171,8 +171,8 @@ static bh_status put_small(struct bhi_eval_use *use, const struct bhi_eval_value
                            struct bhi_eval_value *output) {
     struct bhi_pen text = {0};
     struct bhi_eval_kernel kernel;
-    *bhi_eval_add(use, "result") = *result;
-    strcpy(use->values[use->count - 1].name, "result");
+    use->values[use->count] = *result;
+    strcpy(use->values[use->count++].name, "result");
     bhi_pen_put(&text, "output = result");
     bh_status status = bhi_eval_look_at(use, &text, "output", &kernel);
     status = status == BH_OK ? bhi_eval_put(use, &kernel, output) : status;

@@ -86,8 +86,7 @@ bool bhi_run_take_likes(struct bhi_run_request *request, const char *dashes,
         const struct bhi_run_binding *input = &request->bindings[output->like_index];
         output->array = input->array;
         if (output->out_tensor && input->tensor) {
-            output->array.dtype =
-                bhi_dtype_any_size(input->tensor_dtype) ? input->tensor_dtype : BH_DTYPE_NONE;
+            output->array.dtype = input->tensor_dtype;
         }
         if (output->array.dtype == BH_DTYPE_NONE) {
             return bhi_refuse(complaint,

@@ -221,6 +221,13 @@ bool bhi_form_emit(const struct bhi_form *form, const struct bhi_variant *varian
     return good;
 }
 
+bool bhi_refuse_output(const char *name, bh_dtype must, bh_dtype is,
+                       struct bhi_complaint *complaint) {
+    return bhi_refuse(complaint, "output '%s' must be %s, but is %s: write %s(...)", name,
+                      bhi_dtype_name(must), bhi_dtype_name(is),
+                      bhi_dtype_name(bhi_dtype_computed(must)));
+}
+
 static bool infer_expression(const struct bhi_form *form, struct bhi_variant *variant,
                              struct bhi_constants *push, struct bhi_complaint *complaint) {
     struct bhi_pen pen = {0};
@@ -242,9 +249,7 @@ static bool infer_expression(const struct bhi_form *form, struct bhi_variant *va
                 bhi_refuse(complaint, "output '%s' is %s, but must be %s", form->parameters[i].name,
                            bhi_dtype_name(given), bhi_dtype_name(wanted));
         } else if (must != BH_DTYPE_NONE && bhi_dtype_computed(must) != is) {
-            good = bhi_refuse(complaint, "output '%s' must be %s, but is %s: write %s(...)",
-                              form->parameters[i].name, bhi_dtype_name(must), bhi_dtype_name(is),
-                              bhi_dtype_name(bhi_dtype_computed(must)));
+            good = bhi_refuse_output(form->parameters[i].name, must, is, complaint);
         }
         variant->dtypes[i] = (uint8_t)(bhi_dtype_is_small(must) ? must : is);
     }

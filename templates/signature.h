@@ -76,6 +76,9 @@ static inline uint32_t bhi_variant_numbers(const struct bhi_variant *variant) {
     return bhi_variant_walk(variant) + (variant->reduces ? BHI_WALK_WORDS : 0);
 }
 
+/* Returns false: the output is of another type than it must be. */
+bool bhi_refuse_output(const char *name, bh_dtype must, bh_dtype is,
+                       struct bhi_complaint *complaint);
 /* Checks the form: its names, and the names that its expression uses. */
 bool bhi_form_check(const struct bhi_form *form, struct bhi_complaint *complaint);
 void bhi_form_fini(struct bhi_form *form);
