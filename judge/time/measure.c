@@ -260,7 +260,8 @@ void bhi_timekeeper_close(struct bhi_timekeeper *timer) {
 static bool warm_up(struct measuring *m) {
     struct bhi_series *series = &m->series;
     const size_t window = series->count < WINDOW ? series->count : WINDOW;
-    const int windows = series->device ? WINDOWS : 1; /* batches of runs warm it sooner */
+    /* Batches of runs warm it sooner; and on one processor, no other group is warmed up longer. */
+    const int windows = series->device && !m->timer->processor.chosen ? WINDOWS : 1;
     for (int i = 0; i < windows; i++) {
         struct bhi_steadiness steadiness;
         if (!bhi_series_warm(series, window)) {

@@ -14,7 +14,10 @@ enum {
     CHECKED = 4,  /* one of so many single runs is checked */
     GROUPS = 8,   /* at least, if there are as many rounds */
     GROUP = 6,    /* rounds in a group, at most, until there are as many groups as can be */
-    SETTLE = 8,   /* rounds of fresh workers that do not count */
+    /* Rounds of fresh workers that do not count: until threads have found a processor each, and
+     * where there is one, until caches are as they will be. */
+    SETTLE = 8,
+    SETTLE_ON_ONE = 2,
 };
 
 /* Of one contender's buffers, in the host's memory or a device's. */
@@ -163,7 +166,8 @@ bool bhi_series_renew(struct bhi_series *series, size_t group) {
         }
     }
     bool good = run_first(series);
-    const int rounds = series->device ? SETTLE : 1; /* a batch is many runs */
+    const int settle = series->race.court->processor ? SETTLE_ON_ONE : SETTLE;
+    const int rounds = series->device ? settle : 1; /* a batch is many runs */
     rehearse(series, true);
     for (int i = 0; i < rounds && good; i++) {
         good = take_one(series, begin);
@@ -234,7 +238,7 @@ size_t bhi_batches_length(const struct bhi_series *series) {
     const double reference_ns = first_median(series, BHI_RACER_REFERENCE);
     const double most = (double)series->batch;
     const double fitting = reference_ns > 0 ? batch_ns / reference_ns : most;
-    return (size_t)(fitting < 4 ? fmin(4, most) : fmin(fitting, most));
+    return (size_t)fmin(fmax(fitting, BATCH_LEAST), most);
 }
 
 void bhi_batches_begin(size_t length, struct bhi_batches *out) {

@@ -118,6 +118,7 @@ static struct {
     size_t count;
     uint64_t deadline_ns; /* of the stream that was made last */
     size_t counting;      /* single rounds that count */
+    size_t rehearsed;     /* those that do not */
 } look;
 
 BHT_WRAP(bh_status, bh_stream_create, bh_context *context, const bh_stream_options *options,
@@ -178,6 +179,7 @@ BHT_WRAP(bool, bhi_round_run, struct bhi_race *race, size_t count, bool with_bas
         out[i] = (struct bhi_clocked){.host_ns = 100000 + 200000 * count, .device_ns = 200000};
     }
     look.counting += count == 1 && !race->rehearsal;
+    look.rehearsed += count == 1 && race->rehearsal;
     BHT_TRUE(count == 1 || !race->rehearsal); /* batches count */
     race->rounds++;
     return true;
@@ -232,7 +234,7 @@ static void begin(bool all_processors, const cpu_set_t *expected) {
     if (expected) {
         look.expected = *expected;
     }
-    look.count = look.counting = 0;
+    look.count = look.counting = look.rehearsed = 0;
     if (!bhi_timekeeper_open(&court, &options, &timer, &outcome)) {
         BHT_FAIL("%s", outcome.message);
     }
@@ -408,6 +410,8 @@ TEST(runs_are_timed_on_one_processor) {
     BHT_TRUE(look.count >= 2 + 2 * 5 + 2 * 5);
     BHT_EQ(look.deadline_ns, 7000000000u * (uint64_t)CPU_COUNT(&before));
     BHT_EQ(look.counting, 5 + 5); /* of the warm-up and of fresh workers none does */
+    /* A first run, and three of each fresh worker; beside the candidate a warm-up of as many runs as count. */
+    BHT_EQ(look.rehearsed, 1 + 5 * 3 + 1 + 5 + 4 * 3);
     const bh_judgement *of = &candidate.judgement;
     BHT_STR_EQ(of->message, "");
     BHT_EQ(of->timing_count, 1);
