@@ -298,6 +298,7 @@ static int open_judge(struct judge *judge) {
     judge->options.device = bhi_args_value(args, BHI_JUDGE_DEVICE);
     judge->options.baseline = judge->baseline.path ? &judge->baseline : NULL;
     judge->options.strict = bhi_args_has(args, BHI_JUDGE_STRICT);
+    judge->options.share_workers = bhi_args_has(args, BHI_JUDGE_SHARE_WORKERS);
     judge->options.log = bhi_args_has(args, BHI_JUDGE_VERBOSE) ? bhi_session_log : NULL;
     if (exit_status == BHI_EXIT_READY && judge->options.device &&
         !strcmp(judge->options.device, "any")) { /* each stream would be on another one */

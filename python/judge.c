@@ -137,6 +137,7 @@ static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
         {"timed_runs", offsetof(bh_judge_options, timed_runs), BHI_PY_U32},
         {"slower_than", offsetof(bh_judge_options, slower_than), BHI_PY_F64},
         {"strict", offsetof(bh_judge_options, strict), BHI_PY_BOOL},
+        {"share_workers", offsetof(bh_judge_options, share_workers), BHI_PY_BOOL},
         {"parallel", offsetof(bh_judge_options, parallel), BHI_PY_U32},
         {"state", offsetof(bh_judge_options, state), BHI_PY_TEXT},
         {"resume", offsetof(bh_judge_options, resume), BHI_PY_BOOL},

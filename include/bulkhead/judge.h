@@ -84,6 +84,10 @@ typedef struct bh_judge_options {
                               default false: |state| must have none */
     const char *html;     /* the file that bh_judge_page writes: bh_judge_create checks that it can
                               be, and is a page if it exists; NULL (default): none */
+    bool share_workers;   /* checks candidates on workers that CORRECT ones had before: faster where
+                             a worker takes long to start. One that is not CORRECT there is judged
+                             on a worker of its own. One that took over its worker could make later
+                             ones CORRECT. Not for CUDA kernels; default false */
 } bh_judge_options;
 
 /* Reads and checks a task. Starts nothing: files that the task names are not opened yet. Nothing of

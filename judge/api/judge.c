@@ -238,6 +238,7 @@ static void free_judge(bh_judge *judge) {
     free(judge->device);
     pthread_mutex_destroy(&judge->recording);
     pthread_mutex_destroy(&judge->court.recalling);
+    pthread_mutex_destroy(&judge->court.sharing);
     pthread_mutex_destroy(&judge->lock);
     pthread_cond_destroy(&judge->changed);
     if (judge->c) {
@@ -275,6 +276,8 @@ BH_API bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out
     pthread_mutex_init(&judge->lock, NULL);
     pthread_mutex_init(&judge->recording, NULL);
     pthread_mutex_init(&judge->court.recalling, NULL);
+    pthread_mutex_init(&judge->court.sharing, NULL);
+    judge->court.shares = ours.share_workers;
     pthread_cond_init(&judge->changed, NULL);
     judge->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (judge->c) {
@@ -355,6 +358,10 @@ static bh_status open_court(bh_judge *judge, bh_detail *detail) {
                            "it is for CUDA kernels, and the device is not: judge them on a CUDA "
                            "device, as with --device cuda",
                            detail);
+    }
+    if (judge->court.cuda && judge->options.share_workers) {
+        return refuse(detail, "options.share_workers",
+                      "is not for CUDA kernels: they can write to all memory of their worker");
     }
     if (judge->court.cuda && judge->options.guard_cost) {
         return refuse(detail, "options.guard_cost", "is not for CUDA kernels: they have no guard");
@@ -480,6 +487,7 @@ static bool time_candidate(bh_judge *judge, struct bhi_candidate *candidate, boo
     }
     *out_measured = true;
     const struct turn turn = begin_turn(judge, true);
+    bhi_court_unshare(&judge->court); /* no other candidate has a worker while one is timed */
     if (!bhi_trials_forget(&judge->task, &judge->court.trials,
                            0)) { /* timed runs have other inputs */
         end_turn(judge, turn);

@@ -245,6 +245,10 @@ struct judging {
     struct bhi_judge_outcome *outcome;
 };
 
+static bh_stream **stream_for(struct bhi_candidate_workers *workers, bool opposite) {
+    return &workers->streams[opposite && !workers->shared];
+}
+
 /* Runs |program| twice more, with the same noise, where it cannot see what is behind the arrays of
  * |exact|. Returns false if it does not run; then it is judged by the run before. */
 static bool run_exact(struct judging *judging, const struct bhi_trial *trial,
@@ -257,8 +261,8 @@ static bool run_exact(struct judging *judging, const struct bhi_trial *trial,
         struct bhi_judge_outcome ignored = {.status = BH_OK};
         struct bhi_launched launched;
         bh_judgement unused = {.deterministic = true};
-        if (!bhi_court_launch(court, judging->workers.streams[program.opposite], &program, trial,
-                              &launched, &ignored)) {
+        if (!bhi_court_launch(court, *stream_for(&judging->workers, program.opposite), &program,
+                              trial, &launched, &ignored)) {
             return false;
         }
         *out_right = bhi_candidate_check(court, trial, trial, &launched, &unused, &ignored);
@@ -319,7 +323,7 @@ bool bhi_candidate_launch(struct bhi_court *court, const struct bhi_judged_kerne
                           unsigned turn, struct bhi_program *program, struct bhi_launched *out,
                           struct bhi_judge_outcome *outcome) {
     const bool opposite = turn % 2 && kernel->steps[0].opposite;
-    bh_stream **stream = &workers->streams[opposite];
+    bh_stream **stream = stream_for(workers, opposite);
     *program = (struct bhi_program){.kernel = kernel,
                                     .groups = &court->task->groups,
                                     .number = turn == 1 ? BHI_NO_NOISE : 0,
@@ -332,6 +336,7 @@ bool bhi_candidate_launch(struct bhi_court *court, const struct bhi_judged_kerne
 void bhi_candidate_workers_close(struct bhi_candidate_workers *workers) {
     for (int i = 0; i < 2; i++) {
         bh_stream_release(workers->streams[i]);
+        workers->streams[i] = NULL;
         bhi_rack_close(&workers->racks[i]);
     }
 }
@@ -397,11 +402,24 @@ static bool run_trial(struct judging *judging, const struct bhi_trial *trial) {
     return good;
 }
 
-static void run_all(struct judging *judging) {
+static void tell_kernel(const struct bhi_judged_kernel *kernel, bh_judgement *out) {
+    snprintf(out->name, sizeof out->name, "%s", kernel->name);
+    out->hashed = kernel->has_content;
+    memcpy(out->content, kernel->content, sizeof out->content);
+}
+
+static void run_all(struct judging *judging, bool shared) {
     struct bhi_court *court = judging->court;
+    bh_judgement *out = judging->out;
+    bh_stream **const stream = &judging->workers.streams[0];
+    judging->workers.shared = shared;
+    *judging->outcome = (struct bhi_judge_outcome){.status = BH_OK};
+    *out = (bh_judgement){.struct_size = sizeof *out, .deterministic = true};
+    tell_kernel(&judging->kernel, out);
     if (!bhi_court_check_kernel(court, &judging->kernel, &court->task->groups, judging->outcome) ||
-        !bhi_court_stream(court, &judging->workers.streams[0], judging->outcome)) {
-        bhi_judgement_fail(court->task, NULL, judging->outcome, judging->out);
+        !(shared ? bhi_court_borrow(court, stream, judging->outcome)
+                 : bhi_court_stream(court, stream, judging->outcome))) {
+        bhi_judgement_fail(court->task, NULL, judging->outcome, out);
         return;
     }
     for (size_t i = 0; i < court->trials.count; i++) {
@@ -409,7 +427,20 @@ static void run_all(struct judging *judging) {
             break;
         }
     }
+    if (shared && out->verdict == BH_JUDGE_CORRECT) {
+        bhi_court_return(court, *stream);
+        *stream = NULL;
+    }
     bhi_candidate_workers_close(&judging->workers);
+}
+
+/* Who is not CORRECT on a worker that others had is judged on one of its own. */
+static void run_alone_at_last(struct judging *judging) {
+    const bool shared = judging->court->shares;
+    run_all(judging, shared);
+    if (shared && judging->out->verdict != BH_JUDGE_CORRECT && !judging->outcome->called) {
+        run_all(judging, false);
+    }
 }
 
 /* Zeros in workgroup memory would hide that a kernel reads it before it writes it. */
@@ -435,11 +466,9 @@ bool bhi_candidate_try(struct bhi_court *court, struct bhi_candidate *candidate,
     *outcome = (struct bhi_judge_outcome){.status = BH_OK};
     *out = (bh_judgement){.struct_size = sizeof *out, .deterministic = true};
     const bool made = bhi_candidate_make(court, &candidate->file, &judging.kernel, outcome);
-    snprintf(out->name, sizeof out->name, "%s", judging.kernel.name);
-    out->hashed = judging.kernel.has_content;
-    memcpy(out->content, judging.kernel.content, sizeof out->content);
+    tell_kernel(&judging.kernel, out);
     if (made) {
-        run_all(&judging);
+        run_alone_at_last(&judging);
         bhi_judged_kernel_free(&judging.kernel);
     } else {
         bhi_judgement_fail(court->task, NULL, outcome, out);

@@ -17,6 +17,7 @@ struct bhi_candidate {
 /* What a candidate runs on, for each order of workgroups: another kernel would end a worker. */
 struct bhi_candidate_workers {
     bh_stream *streams[2]; /* owned; NULL: not needed so far */
+    bool shared;           /* the first is for both: it isolates no kernel */
     struct bhi_rack racks[2];
 };
 

@@ -34,6 +34,36 @@ bool bhi_court_stream(const struct bhi_court *court, bh_stream **out_stream,
     return make_stream(court, &options, out_stream, outcome);
 }
 
+bool bhi_court_borrow(struct bhi_court *court, bh_stream **out_stream,
+                      struct bhi_judge_outcome *outcome) {
+    bh_stream_options options;
+    pthread_mutex_lock(&court->sharing);
+    *out_stream = court->shared_count ? court->shared[--court->shared_count] : NULL;
+    pthread_mutex_unlock(&court->sharing);
+    if (*out_stream) {
+        return true;
+    }
+    fill_options(court, &options);
+    options.isolation = BH_ISOLATION_STREAM;
+    return make_stream(court, &options, out_stream, outcome);
+}
+
+void bhi_court_return(struct bhi_court *court, bh_stream *stream) {
+    pthread_mutex_lock(&court->sharing);
+    if (court->shared_count < BHI_COURT_SHARED) {
+        court->shared[court->shared_count++] = stream;
+        stream = NULL;
+    }
+    pthread_mutex_unlock(&court->sharing);
+    bh_stream_release(stream);
+}
+
+void bhi_court_unshare(struct bhi_court *court) {
+    while (court->shared_count) {
+        bh_stream_release(court->shared[--court->shared_count]);
+    }
+}
+
 bool bhi_court_reference_stream(const struct bhi_court *court, bh_stream **out_stream,
                                 struct bhi_judge_outcome *outcome) {
     bh_stream_options options;
@@ -51,6 +81,7 @@ bool bhi_court_open(struct bhi_court *court, struct bhi_judge_outcome *outcome) 
 }
 
 void bhi_court_close(struct bhi_court *court) {
+    bhi_court_unshare(court);
     bh_stream_release(court->keeper);
     court->keeper = NULL;
 }

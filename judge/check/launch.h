@@ -15,6 +15,13 @@ void bhi_court_close(struct bhi_court *court);
 /* Makes a stream with a worker that runs one kernel and nothing else. */
 bool bhi_court_stream(const struct bhi_court *court, bh_stream **out_stream,
                       struct bhi_judge_outcome *outcome);
+/* One for the checks of a candidate, in a court that shares: its worker may have run others, all of them CORRECT. */
+bool bhi_court_borrow(struct bhi_court *court, bh_stream **out_stream,
+                      struct bhi_judge_outcome *outcome);
+/* Takes back |stream|, whose candidate was CORRECT, for another one. */
+void bhi_court_return(struct bhi_court *court, bh_stream *stream);
+/* Ends the workers that candidates share, while no candidate has one. */
+void bhi_court_unshare(struct bhi_court *court);
 /* One for the reference: an expression runs on the default device, which is Vulkan's. */
 bool bhi_court_reference_stream(const struct bhi_court *court, bh_stream **out_stream,
                                 struct bhi_judge_outcome *outcome);

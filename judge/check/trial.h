@@ -98,6 +98,8 @@ uint64_t bhi_position_index(const struct bhi_array *form, const uint64_t along[]
 const char *bhi_position_text(const char *place, const struct bhi_array *form, uint64_t index,
                               char out[BHI_POSITION_TEXT]);
 
+enum { BHI_COURT_SHARED = 64 }; /* as many as candidates are checked at once, at most */
+
 /* What all runs of one judging share. Once the reference has run, several threads use it. */
 
 struct bhi_court {
@@ -125,6 +127,10 @@ struct bhi_court {
     _Atomic uint64_t runs;     /* so far; each run has other noise */
     pthread_mutex_t recalling; /* guards |again| */
     struct bhi_reference *again; /* computes what was forgotten (expected.h); owned; NULL: none */
+    bool shares;                 /* candidates are checked on workers that others had (launch.h) */
+    pthread_mutex_t sharing;     /* guards the next two */
+    bh_stream *shared[BHI_COURT_SHARED]; /* that no candidate has now; owned */
+    size_t shared_count;
 };
 
 #endif

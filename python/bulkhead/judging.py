@@ -160,6 +160,7 @@ class Judge(_native.Judge, Scoped):
         timed_runs: int | None = None,
         slower_than: float | None = None,
         strict: bool = False,
+        share_workers: bool = False,
         reference: references.Function | None = None,
         check: references.Check | None = None,
         baseline: Source | None = None,
@@ -186,6 +187,7 @@ class Judge(_native.Judge, Scoped):
             "resume": resume,
             "html": None if html is None else os.fsencode(html),
             "strict": strict,
+            "share_workers": share_workers,
             "timed": time,
             "warm": warm,
             "all_processors": all_processors,
@@ -299,6 +301,7 @@ def judge(
     timed_runs: int | None = None,
     slower_than: float | None = None,
     strict: bool = False,
+    share_workers: bool = False,
     reference: references.Function | None = None,
     check: references.Check | None = None,
     baseline: Source | None = None,
@@ -351,6 +354,10 @@ def judge(
     candidate of the same path, or name if it has none, and content is not judged again. `html` is
     the file of a page with a leaderboard, by `rank`: 'time' or 'error'.
 
+    With `share_workers` candidates are checked on workers that correct ones had before, which is faster on a GPU;
+    one that is not correct there is judged on a worker of its own. One that took over its worker could make later
+    ones correct.
+
     `strict` refuses a task that is weak (`Report.weak`), or whose inputs never vary. A candidate
     that crashes or hangs is judged like any other. A task that is wrong raises
     `InvalidArgument`, which names the field.
@@ -371,6 +378,7 @@ def judge(
         timed_runs=timed_runs,
         slower_than=slower_than,
         strict=strict,
+        share_workers=share_workers,
         reference=reference,
         check=check,
         baseline=baseline,

@@ -222,6 +222,20 @@ TEST(a_hang_ends_and_the_next_is_judged) {
     BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
 }
 
+/* A worker that several had does not decide about anybody. */
+TEST(who_fails_on_a_shared_worker_is_judged_on_its_own) {
+    make_with((bh_judge_options){.task_text = short_task(), .share_workers = true});
+    bh_judgement got = judge_code("endless", endless, 0);
+    expect_fails(&got, BH_DEADLINE, "");
+    BHT_EQ(got.blame, BH_BLAME_CERTAIN);
+    make_with((bh_judge_options){.task_text = task(), .share_workers = true});
+    for (int i = 0; i < 3; i++) {
+        const bool good = i != 1;
+        got = judge_code(NULL, good ? right : wrong, 0);
+        BHT_EQ(got.verdict, good ? BH_JUDGE_CORRECT : BH_JUDGE_WRONG);
+    }
+}
+
 static void make_timed(bool all_processors) {
     make_with((bh_judge_options){.task_text = task(),
                                  .timed = true,

@@ -68,10 +68,12 @@ BHT_WRAP(bh_status, bhi_kernel_types_ask, bh_kernel *kernel, uint64_t deadline_n
 }
 
 static bh_stream_options asked; /* of the last stream */
+static unsigned streams_made;
 
 BHT_WRAP(bh_status, bh_stream_create, bh_context *context, const bh_stream_options *options,
          bh_stream **out_stream, bh_detail *detail) {
     asked = *options;
+    streams_made++;
     return __real_bh_stream_create(context, options, out_stream, detail);
 }
 
@@ -334,6 +336,49 @@ TEST(what_streams_are_asked_for) {
             BHT_EQ(asked.memory_limit, i ? 9 : defaults.memory_limit);
         }
     }
+    close_court();
+}
+
+/* Who is CORRECT leaves its worker to the next one. Anybody else takes it along, and is judged by what one of
+ * its own says. */
+TEST(workers_are_shared_by_those_that_are_correct) {
+    static const struct {
+        const char *call, *status;
+        unsigned streams;
+        bh_isolation last;
+        bh_judge_verdict verdict;
+        size_t left;
+    } rows[] = {
+        {"SCRIPT_NONE", "OK", 1, BH_ISOLATION_STREAM, BH_JUDGE_CORRECT, 1},
+        {"SCRIPT_NONE", "OK", 0, BH_ISOLATION_STREAM, BH_JUDGE_CORRECT, 1},
+        {"SCRIPT_EVENT", "INVALID_KERNEL", 1, BH_ISOLATION_KERNEL, BH_JUDGE_FAILED, 0},
+        {"SCRIPT_ADD", "1", 2, BH_ISOLATION_KERNEL, BH_JUDGE_WRONG, 0},
+        {"SCRIPT_NONE", "OK", 1, BH_ISOLATION_STREAM, BH_JUDGE_CORRECT, 1},
+    };
+    make_files();
+    open_court(text);
+    BHT_TRUE(run_reference());
+    court.shares = true;
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        setenv(rows[i].call, rows[i].status, 1);
+        streams_made = 0;
+        outcome = (struct bhi_judge_outcome){.status = BH_OK};
+        candidate = (struct bhi_candidate){
+            .file = {.path = "c.comp", .code = "void main() {}", .size = 14}};
+        BHT_TRUE(bhi_candidate_judge(&court, &candidate, &outcome));
+        unsetenv(rows[i].call);
+        if (candidate.judgement.verdict != rows[i].verdict || court.shared_count != rows[i].left ||
+            streams_made != rows[i].streams || asked.isolation != rows[i].last) {
+            BHT_FAIL("row %zu: %s, %zu left, %u streams, the last with isolation %d", i,
+                     bh_judge_verdict_name(candidate.judgement.verdict, candidate.judgement.status),
+                     court.shared_count, streams_made, (int)asked.isolation);
+        }
+        BHT_TRUE(candidate.judgement.hashed);
+        BHT_STR_EQ(candidate.judgement.name, "c");
+    }
+    bhi_court_close(&court);
+    BHT_EQ(court.shared_count, 0);
+    court.shares = false;
     close_court();
 }
 
