@@ -23,12 +23,10 @@ static const struct bhi_section run_sections[] = {
      "match. --reinterpret binds the bytes without this check. Push constants by name are "
      "converted to the types that the kernel declares. Push constants in order are not compared "
      "with them: write their types.\n\n"
-     "Of a CUDA kernel, B is the position of a parameter, from 0 on, which becomes a pointer to "
-     "the "
-     "array; --push has the values of the other parameters, in their order (a bool is u8). An "
-     "image "
-     "says nothing of types: they are not compared, and an array that the kernel may write "
-     "needs --out or --inout.\n\n"
+     "For a CUDA kernel, B is the position of a parameter, counted from 0, which becomes a pointer "
+     "to the array; --push has the values of the other parameters, in order (a bool is u8). An "
+     "image does not declare types: they are not compared, and an array that the kernel may "
+     "write needs --out or --inout.\n\n"
      "An input FILE is .npy (formats 1.0 to 3.0, little endian), .npz (not compressed) or "
      ".safetensors. It "
      "must be a regular file; a sandboxed loader parses and reads it. The file must not change "
@@ -40,8 +38,8 @@ static const struct bhi_section run_sections[] = {
      "complete on disk before the first is renamed into place. Outputs are .npy files: end their "
      "names in .npy. Also allowed: no ending, an ending of digits (x.1), or an ending of more "
      "than five characters (tmp.AbC123XyZ0). All others (.jpeg, .npz, .f32, ...) "
-     "are refused. FILE.safetensors:NAME writes a .safetensors of that tensor alone, also of "
-     "bf16, f8_e4m3 or f8_e5m2. An output may not be a file that the run reads, under any "
+     "are refused. FILE.safetensors:NAME writes a .safetensors with only that tensor, "
+     "also of bf16, f8_e4m3 or f8_e5m2. An output may not be a file that the run reads, under any "
      "name; use --inout to replace an input."},
     {"Exit status",
      "  0    every event is READY, every output is written\n"
@@ -105,10 +103,10 @@ static const struct bhi_example run_examples[] = {
      "The tensor w of a model, squared."},
     {"bulkhead run saxpy.ptx --entry saxpy --device cuda --grid 4096 --block 256 --in 0=x.npy "
      "--inout 1=y.npy --push f32:2,u32:1048576",
-     "Runs saxpy(const float *x, float *y, float a, unsigned n) of CUDA C++, made with nvcc -ptx."},
+     "Runs saxpy(const float *x, float *y, float a, unsigned n), compiled by nvcc -ptx."},
     {"bulkhead run scale.cu --entry 'scale<float>' --device cuda --grid 4096 --block 256 --inout "
      "0=x.npy --push f32:2,u32:1048576",
-     "Compiles CUDA C++, and runs a template of it."},
+     "Compiles CUDA C++, and runs an instance of a template."},
     {"bulkhead run mandelbrot.spv --groups 64,64 --out 0=set.npy:u32[512,512] --push "
      "u32:512,512,256",
      "A picture of 512 by 512 points."},
@@ -263,7 +261,7 @@ static const struct bhi_section batch_sections[] = {
      "with piece, and in, out and set by name, as in "
      "bulkhead eval. Unknown keys are refused.\n\n"
      "A job begins when all jobs in depends_on are done. Among the jobs that may begin, the one "
-     "with the highest priority (default 0) goes first. The key retries has precedence over "
+     "with the highest priority (default 0) goes first. The key retries takes precedence over "
      "--retry. If two jobs write the same file, or one reads a file that the other writes, one "
      "of them must depend on the other (depends_on), directly or through others. A job can "
      "replace a file that it reads only with inout. Paths that do not begin with / are relative "
@@ -280,7 +278,7 @@ static const struct bhi_section batch_sections[] = {
      "  quarantined  it crashed, passed its deadline, exceeded its memory or lost the\n"
      "               device too often, or the driver cut a loop short (LOOP_LIMIT)\n"
      "  cancelled    by a signal or --cancel; --resume runs it again\n\n"
-     "A job that is lost because another job killed its worker is tried again and not blamed. "
+     "A job that is lost because another job killed its worker is retried, and not blamed. "
      "The program may be killed at any moment: with --resume no job is lost, and no job that was "
      "recorded as done runs again. Outputs are completed, recorded as complete, renamed into "
      "place, and then recorded as done."},
@@ -338,7 +336,7 @@ static const struct bhi_section judge_sections[] = {
      "differ, the "
      "candidate is reported as not deterministic, which is no fault."},
     {"Times",
-     "With --time, the candidates that are CORRECT are timed when all have been checked. "
+     "With --time, CORRECT candidates are timed when all candidates have been checked. "
      "Candidate and reference take turns on the same fresh inputs, in groups of runs. Each group "
      "has fresh workers, because a worker may be slow for its whole life. Some runs are checked; "
      "the candidate cannot know which. The report has the medians of the device's own times, and "
@@ -418,21 +416,22 @@ static const struct bhi_section judge_sections[] = {
 static const struct bhi_example judge_examples[] = {
     {"bulkhead judge task.json mine.comp yours.comp", "Says which of two kernels are right."},
     {"bulkhead judge task.json *.comp --state judged --html board.html",
-     "Writes a leaderboard; what is judged is known if the command is killed."},
-    {"bulkhead judge task.json *.comp --state judged --resume", "Judges the others."},
+     "Writes a leaderboard; keeps the verdicts, even if the command is killed."},
+    {"bulkhead judge task.json *.comp --state judged --resume",
+     "Continues, and judges the other candidates."},
     {"bulkhead judge task.json mine.comp --dump arrays",
      "If it is WRONG, arrays/mine.comp has what it read, what it wrote and what was expected."},
     {"bulkhead judge --diff monday.json tuesday.json",
      "Says which kernels became worse or better."},
     {"bulkhead judge task.json *.comp --seed 42 --json | jq -r '.candidates[] | select(.verdict == "
      "\"CORRECT\").file'",
-     "The files of those that are right, with a hidden seed that can be given again."},
+     "The files of correct candidates, with a hidden seed that you can repeat."},
     {"bulkhead judge task.json tiled.comp -D TILE=16 -I include",
      "Compiles the candidate with a macro and a folder."},
     {"bulkhead judge task.json *.comp --time --slower-than 1",
-     "Times those that are right. Those that are slower than the reference fail."},
+     "Times the correct candidates. Those slower than the reference fail."},
     {"bulkhead judge task.json *.comp --time --baseline best.comp",
-     "Compares times with those of the best kernel so far."},
+     "Compares their times with the best kernel so far."},
 };
 
 static const struct bhi_section chaos_sections[] = {
@@ -450,15 +449,14 @@ static const struct bhi_section chaos_sections[] = {
      "  device     SIGKILL to a worker while it makes, shares or copies device memory\n"
      "  unguarded  a kernel that does not end, without the guard\n"
      "  illegal    a CUDA kernel that writes where no memory is\n\n"
-     "A CUDA device has neither oom nor unguarded: both are left out there, and illegal on "
-     "others.\n\n"
+     "oom and unguarded are left out on a CUDA device, illegal on all others.\n\n"
      "garbage and close need the right to trace a worker: root, or CAP_SYS_PTRACE. Without that "
      "right they are skipped, and the report says so."},
-    {"Other hosts", "--attach and --run take --seed, --duration, --count, --faults (kill, segv, "
-                    "stop, slow, garbage, close; default: "
-                    "kill,stop,slow), --targets, --rate (default: 5/s), --schedule and --log. They "
-                    "hit no process but those of "
-                    "Bulkhead below the host. What they have stopped goes on when they end."},
+    {"Other hosts",
+     "--attach and --run take --seed, --duration, --count, --faults (kill, segv, stop, slow, "
+     "garbage, close; default: kill,stop,slow), --targets, --rate (default: 5/s), --schedule and "
+     "--log. They hit only Bulkhead's processes below the host, and when they end, they continue "
+     "those that they have stopped."},
     {"Verdict",
      "valid: no event was lost; each READY result is right to the bit; each poisoned event leads "
      "to a fault; a second look at an event gave the same answer; streams recovered in time; "
@@ -486,7 +484,7 @@ static const struct bhi_example chaos_examples[] = {
     {"bulkhead chaos --attach 4711 --targets worker,compiler --rate 10",
      "Kills and stops workers and compilers of the host 4711 for a minute."},
     {"bulkhead chaos --run --log faults.jsonl -- ./service --selftest",
-     "Does so to a program of one's own until it ends."},
+     "Starts a program, and does the same to it until it ends."},
 };
 
 static const struct bhi_section devices_sections[] = {
@@ -661,7 +659,7 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
          .operand = "TASK CANDIDATE...",
          .least_operands = 2,
          .most_operands = 10000,
-         .summary = "Check kernels that nobody trusts against a reference, and time them",
+         .summary = "Check untrusted kernels against a reference, and time them",
          .description =
              "Runs each kernel CANDIDATE (SPIR-V, GLSL or HLSL; with --device cuda CUDA C++, PTX, "
              "a cubin or a fatbin) on the inputs that the file TASK describes, and compares its "
