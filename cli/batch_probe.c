@@ -93,7 +93,7 @@ static char *describe(const char *state, const struct bhi_probe_record *record,
     return what ? bhi_whole_text("waiting for the probe: %s, submitted at %s%s", what,
                                  bhi_quantity_date(date, record->submitted_ns),
                                  submitter_is_gone(state)
-                                     ? "; its submitter has ended: repeat the command to go on"
+                                     ? "; its submitter has ended: repeat the command to continue"
                                      : "")
                 : NULL;
 }

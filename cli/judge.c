@@ -115,7 +115,7 @@ static int check_html(struct judge *judge) {
         return refuse(BH_INVALID_ARGUMENT, "--rank %.200s: it must be time or error", rank);
     }
     if (rank && !html) {
-        return refuse(BH_INVALID_ARGUMENT, "--rank is of use only with --html");
+        return refuse(BH_INVALID_ARGUMENT, "--rank needs --html");
     }
     if (!html || bhi_page_check(html, &inner)) {
         return BHI_EXIT_READY;
@@ -195,8 +195,7 @@ static int take_timing(struct judge *judge) {
     judge->options.timed = bhi_args_has(args, BHI_JUDGE_TIME);
     for (size_t i = 0; i < sizeof others / sizeof others[0] && !judge->options.timed; i++) {
         if (bhi_args_has(args, others[i].option)) {
-            return refuse(BH_INVALID_ARGUMENT,
-                          "%s is of use only with --time; see bulkhead judge --help",
+            return refuse(BH_INVALID_ARGUMENT, "%s needs --time; see bulkhead judge --help",
                           others[i].name);
         }
     }

@@ -37,7 +37,7 @@ static bool parse_name(struct bhi_run_binding *binding, const char *text, size_t
                           length > most ? (int)most : (int)length, text);
     }
     if (!bhi_parse_element(text + name, length - name, &binding->slot.element)) {
-        return bhi_refuse(complaint, "'%.*s' is not a name with [ELEMENT] behind it",
+        return bhi_refuse(complaint, "'%.*s' is not a name followed by [ELEMENT]",
                           length > most ? (int)most : (int)length, text);
     }
     if (name > most) {

@@ -105,14 +105,14 @@ bool bhi_run_check_streams(const struct bhi_run_request *request, struct bhi_com
         const struct bhi_run_binding *binding = &request->bindings[i];
         if (bhi_run_is_stdin(binding)) {
             if (reader) {
-                return bhi_refuse(complaint, "--%s %s: standard input is taken by %s already",
+                return bhi_refuse(complaint, "--%s %s: standard input is already taken by %s",
                                   binding->option, binding->text, reader);
             }
             reader = binding->text;
         }
         if (binding->out_path && !strcmp(binding->out_path, "-")) {
             if (writer) {
-                return bhi_refuse(complaint, "--%s %s: standard output is taken by %s already",
+                return bhi_refuse(complaint, "--%s %s: standard output is already taken by %s",
                                   binding->option, binding->text, writer);
             }
             writer = binding->text;

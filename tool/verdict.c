@@ -201,7 +201,7 @@ struct bhi_spread bhi_spread_of(uint64_t *times, uint64_t count) {
 
 static void print_spread(FILE *stream, const char *what, const struct bhi_spread *spread) {
     if (!spread->known) {
-        fprintf(stream, "  %-7s not known: the device gave no timestamps\n", what);
+        fprintf(stream, "  %-7s unknown: the device gave no timestamps\n", what);
         return;
     }
     fprintf(stream, "  %-7s", what);

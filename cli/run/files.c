@@ -77,7 +77,7 @@ static bool open_outputs(struct bhi_run_request *request, struct bhi_complaint *
             return blame(binding, complaint);
         }
         if (binding->out.is_stdout && request->json) {
-            bhi_refuse(complaint, "standard output is taken by --json already");
+            bhi_refuse(complaint, "standard output is already taken by --json");
             return blame(binding, complaint);
         }
     }

@@ -89,7 +89,7 @@ expect_stderr "cut.spv: not valid SPIR-V: its $((words - 1)) words end with inst
 odd OK "" run square.comp "${k[@]}"
 odd OK "" "${r[@]}" "${both[@]}" --language hlsl
 INPUT=$sq odd OK "" run - "${k[@]}"
-INPUT=$sq odd INVALID_ARGUMENT "standard input is taken by KERNEL" run - --json --groups 1 --in 0=- "${y[@]}"
+INPUT=$sq odd INVALID_ARGUMENT "standard input is already taken by KERNEL" run - --json --groups 1 --in 0=- "${y[@]}"
 
 # -- what is no input ------------------------------------------------------------------------------
 for file in dir:directory pipe:FIFO loop:levels dangling:'No such file' nowhere.npy:'No such file' \
@@ -120,7 +120,7 @@ done
 odd OK "" "${r[@]}" "${x[@]}" --out '1=y.npy:f32[0]'
 # The object goes to standard output, and nothing else with it, under no name.
 for name in - /dev/stdout /proc/self/fd/1 .stdout; do
-    odd INVALID_ARGUMENT "standard output is taken by --json" "${r[@]}" "${x[@]}" --out "1=$name:f32[16]"
+    odd INVALID_ARGUMENT "standard output is already taken by --json" "${r[@]}" "${x[@]}" --out "1=$name:f32[16]"
 done
 case_name="standard output under its file's name is not replaced"
 cli run "$sq" --groups 1 "${both[@]}"

@@ -64,7 +64,7 @@ grep -q min .stdout && fail "there is nothing behind the warm-up"
 cli "${good[@]}" --time --json
 expect_json '.times.device == {"warm_up_ms": 0.1, "min_ms": null, "median_ms": null, "p99_ms": null}'
 SCRIPT_UNTIMED=3 cli "${good[@]}" --repeat 5 --time
-expect_stdout "  device  not known: the device gave no timestamps"
+expect_stdout "  device  unknown: the device gave no timestamps"
 SCRIPT_UNTIMED=3 cli "${good[@]}" --repeat 5 --time --json
 expect_json '.times.device == null and (.times.host.p99_ms | type) == "number"'
 cli "${good[@]}" --repeat 5 --json

@@ -102,7 +102,7 @@ for name in x.npy ./X /tmp/x m.safetensors; do
 done
 refuses "'1a' is not a binding: write N (of set 0) or SET.N" "${run[@]}" --in 1a=x.npy
 refuses "--in =x.npy: no binding before '='" "${run[@]}" --in =x.npy
-refuses "'a[b]' is not a name with [ELEMENT] behind it" "${run[@]}" --in 'a[b]=x.npy'
+refuses "'a[b]' is not a name followed by [ELEMENT]" "${run[@]}" --in 'a[b]=x.npy'
 refuses "names have 63 at most" "${run[@]}" --in "$(printf 'x%.0s' {1..64})=x.npy"
 refuses "--in a=y.npy: binding a is given twice" "${run[@]}" --in a=x.npy --in a=y.npy
 refuses "--push a=1,: 'a=1,' is not NAME=VALUE,..." "${run[@]}" --push a=1,
@@ -129,9 +129,9 @@ refuses "'f32:10x' is not DTYPE:N,... or DTYPE[N,...]" "${run[@]}" --out 1=o.npy
 refuses "'f32:' has no shape: write f32:N, or f32[] for one element" "${run[@]}" --out 1=o.npy:f32:
 refuses "is not DTYPE:N,... or DTYPE[N,...]" "${run[@]}" --out '1=o.npy:f32[-4]'
 refuses "more elements than 64 bits" "${run[@]}" --out '1=o.npy:f32[9999999999,9999999999]'
-refuses "standard input is taken by KERNEL already" run - --groups 1 --in 0=-
-refuses "standard input is taken by 0=- already" "${run[@]}" --in 0=- --in 1=-
-refuses_json INVALID_ARGUMENT "standard output is taken by --json already" "${run[@]}" --out '1=-:f32[4]'
+refuses "standard input is already taken by KERNEL" run - --groups 1 --in 0=-
+refuses "standard input is already taken by 0=-" "${run[@]}" --in 0=- --in 1=-
+refuses_json INVALID_ARGUMENT "standard output is already taken by --json" "${run[@]}" --out '1=-:f32[4]'
 expect_status 2
 refuses_json INVALID_ARGUMENT "--groups 0: there must be at least one group" run k.spv --groups 0
 expect_status 2

@@ -15,11 +15,11 @@ refuses "unknown option '--sed'; did you mean '--seed'?" judge task.json right.c
 refuses "--seed -1: " judge task.json right.comp --seed -1
 refuses "--seed 18446744073709551616: " judge task.json right.comp --seed 18446744073709551616
 refuses '--device any: all candidates run on one device: name it' judge task.json right.comp --device any
-refuses '--repeat is of use only with --time' judge task.json right.comp --repeat 5
-refuses '--warm is of use only with --time' judge task.json right.comp --warm
-refuses '--all-processors is of use only with --time' judge task.json right.comp --all-processors
-refuses '--guard-cost is of use only with --time' judge task.json right.comp --guard-cost
-refuses '--slower-than is of use only with --time' judge task.json right.comp --slower-than 2
+refuses '--repeat needs --time' judge task.json right.comp --repeat 5
+refuses '--warm needs --time' judge task.json right.comp --warm
+refuses '--all-processors needs --time' judge task.json right.comp --all-processors
+refuses '--guard-cost needs --time' judge task.json right.comp --guard-cost
+refuses '--slower-than needs --time' judge task.json right.comp --slower-than 2
 refuses '--repeat 4: ' judge task.json right.comp --time --repeat 4
 refuses '--slower-than 0: it must be a number above 0' judge task.json right.comp --time --slower-than 0
 refuses '--slower-than nan: it must be a number above 0' judge task.json right.comp --time --slower-than nan

@@ -32,7 +32,7 @@ refuses '--html task.json: the file exists and is not a page' judge task.json ri
 refuses '--html nowhere/page.html: ' judge task.json right.comp --html nowhere/page.html
 refuses '--html -: a page needs a file' judge task.json right.comp --html -
 refuses '--rank speed: it must be time or error' judge task.json right.comp --html new.html --rank speed
-refuses '--rank is of use only with --html' judge task.json right.comp --rank error
+refuses '--rank needs --html' judge task.json right.comp --rank error
 
 case_name="nothing has changed"
 cli judge --diff before.json before.json

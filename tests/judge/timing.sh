@@ -83,7 +83,7 @@ kernel more.comp <<< 'if (i < n) z[i] = a * x[i] + y[i] + 0.375;'
 kernel less.comp <<< 'if (i < n) z[i] = a * x[i] + y[i] - 0.375;'
 refuses '--time: the reference of base.json is files, which take no time; a kernel, an expression or a --baseline does' \
     judge base.json less.comp --time
-refuses '--baseline is of use only with --time' judge base.json less.comp --baseline more.comp
+refuses '--baseline needs --time' judge base.json less.comp --baseline more.comp
 kernel far.comp <<< 'if (i < n) z[i] = a * x[i] + y[i] + 9.0;'
 refuses 'the baseline far.comp is WRONG: Z[' judge base.json less.comp --time --baseline far.comp
 refuses 'the baseline none.comp is LOAD_FAILED: none.comp: No such file' judge base.json less.comp --time --baseline none.comp

@@ -46,7 +46,7 @@ on squeue "$pending"
 look --status "$state"
 expect_status 0
 expect_stdout "waiting for the probe: job 18 is PENDING (Resources), submitted at 20"
-expect_stdout "; its submitter has ended: repeat the command to go on"
+expect_stdout "; its submitter has ended: repeat the command to continue"
 look --status "$state" --json
 expect_status 0
 expect_json '.waiting_for == "probe" and (.probe | .job == 18 and .state == "PENDING" and .reason == "Resources" and .host == null and .submitted > 1e12)'
