@@ -316,6 +316,9 @@ static bh_status open_context(bh_judge *judge, bh_detail *detail) {
         return BH_OK;
     }
     options.quarantine_deaths = BH_OFF; /* one candidate may be given twice */
+    if (judge->options.timed) {
+        options.spares = 2; /* candidate and reference get fresh workers at once */
+    }
     options.log = judge->options.log;
     options.log_user = judge->options.log_user;
     bh_status status = bh_context_create(&options, &context, detail);

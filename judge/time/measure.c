@@ -270,8 +270,8 @@ static bool warm_up(struct measuring *m) {
         if (!bhi_steadiness_of(series->times[BHI_RACER_REFERENCE], window, 1, &steadiness)) {
             return bhi_judge_outcome_memory(m->outcome);
         }
-        if (steadiness.noise <= noise_limit && steadiness.drift <= noise_limit) {
-            break;
+        if (!bhi_steadiness_drifts(&steadiness, drift_limit)) {
+            break; /* it is noisy, maybe, but not because it is cold */
         }
     }
     return true;
