@@ -384,7 +384,7 @@ TEST(what_a_confined_worker_had_is_judged_before_its_burial) {
 
 /* It has to be known how it ended, and that it kept to its rules; it is one at a time. */
 TEST(a_confined_worker_waits_for_its_burial_where_more_is_open) {
-    enum { STATUS_UNKNOWN, NOT_HELD, LIED, OWES, PINNED, ZYGOTE_LOST, SECOND, WAYS };
+    enum { STATUS_UNKNOWN, NOT_HELD, LIED, OWES, PINNED, ZYGOTE_LOST, SECOND, CLOSED, WAYS };
     for (int way = 0; way < WAYS; way++) {
         puppet_again();
         struct bhi_worker *worker = idle_worker();
@@ -402,6 +402,7 @@ TEST(a_confined_worker_waits_for_its_burial_where_more_is_open) {
             bhi_list_append(&worker->makes, &make.link);
         }
         puppet.zygote->state = way == ZYGOTE_LOST ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
+        puppet.context->closed = way == CLOSED;
         struct bhi_worker *before = puppet_worker(BHI_RUNNING);
         if (way == SECOND) {
             puppet.stream->core.dying = &before->core;
@@ -412,9 +413,25 @@ TEST(a_confined_worker_waits_for_its_burial_where_more_is_open) {
         bhi_list_remove(&make.link);
         close(far);
         puppet.zygote->state = BHI_ZYGOTE_READY;
+        puppet.context->closed = false;
         puppet_killed(worker, SIGKILL);
         BHT_EQ(bh_event_query(event), BH_EVENT_POISONED);
     }
+}
+
+/* Like the stream of an idle worker, it may go on with another device. */
+TEST(a_departed_workers_stream_is_placed_anew) {
+    struct bhi_worker *worker = idle_worker();
+    (void)puppet_submit();
+    puppet_begins(worker, 2);
+    ends_held(worker, SIGKILL);
+    puppet.stream->anywhere = true;
+    (void)bhi_leave_turn(puppet.context);
+    BHT_TRUE(worker->core.departed);
+    BHT_TRUE(!puppet.stream->placed);
+    puppet.stream->anywhere = false;
+    puppet.stream->placed = true;
+    puppet_killed(worker, SIGKILL);
 }
 
 /* E9: its zygote does not say how it ended. The process has ended, all the same. */
@@ -436,16 +453,34 @@ TEST(a_confined_worker_is_judged_although_its_zygote_is_silent) {
 
 /* The zygote is told to release a dead worker's device as soon as nobody gains by its being held. */
 TEST(a_device_is_held_while_its_stream_goes_on) {
-    enum { UNCONFINED, STATUS_AWAITED, DEPARTED, MEMORY_AWAITED, WAYS };
-    for (int way = 0; way < WAYS; way++) {
+    static const struct {
+        bool confined, told, lied, pinned, closed;
+        bool awaited; /* a block, by another stream */
+        enum bhi_life_state becomes;
+    } rows[] = {
+        {.becomes = BHI_TOLD},
+        {.told = true, .becomes = BHI_TOLD},
+        {.confined = true, .becomes = BHI_HOLDING}, /* until its status comes */
+        {.confined = true, .lied = true, .becomes = BHI_TOLD},
+        {.confined = true, .closed = true, .becomes = BHI_TOLD},
+        {.confined = true, .told = true, .becomes = BHI_HOLDING}, /* it has departed */
+        {.confined = true, .told = true, .closed = true, .becomes = BHI_TOLD},
+        {.confined = true, .told = true, .lied = true, .becomes = BHI_TOLD},
+        {.confined = true, .told = true, .pinned = true, .becomes = BHI_TOLD},
+        {.confined = true, .told = true, .awaited = true, .becomes = BHI_TOLD},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
         puppet_again();
         struct bhi_worker *worker = idle_worker();
         struct bhi_pool_need need;
         (void)puppet_submit();
         puppet_begins(worker, 2);
-        ends_held(worker, way == STATUS_AWAITED ? 0 : SIGKILL);
-        worker->core.confined = way != UNCONFINED;
+        ends_held(worker, rows[i].told ? SIGKILL : 0);
+        worker->core.confined = rows[i].confined;
+        worker->core.life.violated = rows[i].lied;
+        atomic_store(&puppet_side(worker)->markers->pinned, rows[i].pinned);
         worker->core.life.due_ns = BH_FOREVER; /* not by its time */
+        puppet.context->closed = rows[i].closed;
         (void)bhi_leave_turn(puppet.context);
         bhi_context_lock(puppet.context);
         puppet.stream->runs_on.known = true;
@@ -453,19 +488,31 @@ TEST(a_device_is_held_while_its_stream_goes_on) {
         BHT_TRUE(bhi_pool_expose(block, worker, true) && bhi_pool_expose(other, worker, true));
         bhi_pool_writes_on(block, worker);
         BHT_TRUE(!bhi_pool_await_writes(other));
-        if (way == MEMORY_AWAITED) {
+        if (rows[i].awaited) {
             BHT_TRUE(bhi_pool_await_writes(block) && puppet.context->wake_reactor);
         }
         bhi_context_pump_unlock(puppet.context);
         (void)bhi_burial_turn(puppet.context);
-        BHT_EQ(worker->core.life.state,
-               way == STATUS_AWAITED || way == DEPARTED ? BHI_HOLDING : BHI_TOLD);
+        if (worker->core.life.state != rows[i].becomes) {
+            BHT_FAIL("row %zu: its state is %d", i, (int)worker->core.life.state);
+        }
+        puppet.context->closed = false;
         puppet_killed(worker, SIGKILL);
         bhi_context_lock(puppet.context);
         bhi_pool_give(block);
         bhi_pool_give(other);
         bhi_context_pump_unlock(puppet.context);
     }
+}
+
+/* Nothing goes on where it served no stream. */
+TEST(a_device_of_no_stream_is_not_held) {
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
+    ends_held(spare, 0);
+    spare->core.life.due_ns = BH_FOREVER;
+    (void)bhi_burial_turn(puppet.context);
+    BHT_EQ(spare->core.life.state, BHI_TOLD);
+    puppet_killed(spare, SIGKILL);
 }
 
 /* Its next worker is there; what is to be alone waits until its own last one is dead (T3). */
