@@ -31,6 +31,7 @@ static struct {
     unsigned nth;
     void (*act)(void); /* once */
     bool stands;       /* no worker does anything while the host waits */
+    bool refuses;      /* the next piece */
     uint64_t until_ns; /* how long the host waits for the last one */
 } plan;
 
@@ -49,6 +50,10 @@ static void pass(enum step step) {
 BHT_WRAP(bh_status, bhi_internal_submit_copy, struct bh_stream *stream,
          const struct bhi_internal_copy *copy, struct bh_event **out_event, bh_detail *detail) {
     pass(QUEUED);
+    if (plan.refuses) {
+        plan.refuses = false;
+        return BH_UNAVAILABLE;
+    }
     return __real_bhi_internal_submit_copy(stream, copy, out_event, detail);
 }
 
@@ -72,7 +77,7 @@ static struct {
 
 static void open_scene(uint64_t size) {
     puppet_again();
-    plan.act = NULL, plan.stands = false;
+    plan.act = NULL, plan.stands = plan.refuses = false;
     scene.buffer = memory_create(A, size);
     scene.size = size;
     bh_event *event = fx_fill(memory.streams[A], scene.buffer, OLD);
@@ -438,6 +443,31 @@ TEST(d4_a_write_follows_the_buffer) {
         const uint64_t first = i == QUEUED ? 0 : 1; /* all of it was written after the word */
         expect_words(C, first, NEW, "moved under a write", i / STEPS + 1);
     }
+}
+
+/* Where it has not moved, nothing is tried again. */
+TEST(a_stream_that_takes_no_piece_ends_a_transfer) {
+    open_scene(HOST_BYTES);
+    uint32_t *words = words_of(NEW);
+    plan.refuses = true;
+    BHT_EQ(bh_buffer_write(scene.buffer, 0, words, HOST_BYTES, FX_SECONDS, NULL), BH_UNAVAILABLE);
+    plan.refuses = true;
+    BHT_EQ(read_host(words), BH_UNAVAILABLE);
+    BHT_TRUE(are(words, 0, NEW));
+}
+
+TEST(each_piece_has_bytes_of_its_own) {
+    open_scene(HOST_BYTES);
+    uint32_t *words = words_of(NEW), *read = words_of(0);
+    for (uint32_t i = 0; i < HOST_BYTES / 4; i++) {
+        words[i] = i;
+    }
+    BHT_EQ(bh_buffer_write(scene.buffer, 0, words, HOST_BYTES, FX_SECONDS, NULL), BH_OK);
+    BHT_EQ(bh_buffer_read(scene.buffer, 4, read, HOST_BYTES - 4, FX_SECONDS, NULL), BH_OK);
+    BHT_MEM_EQ(read, words + 1, HOST_BYTES - 4);
+    BHT_EQ(bh_buffer_write(scene.buffer, 8, words, HOST_BYTES - 8, FX_SECONDS, NULL), BH_OK);
+    BHT_EQ(bh_buffer_read(scene.buffer, 8, read, HOST_BYTES - 8, FX_SECONDS, NULL), BH_OK);
+    BHT_MEM_EQ(read, words, HOST_BYTES - 8);
 }
 
 /* E10: the timeout is for its turn on the stream. From then on it is written whole. */

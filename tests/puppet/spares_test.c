@@ -597,6 +597,9 @@ TEST(which_of_several_is_taken) {
     stream->kind = BHI_WORKER_DEVICE;
     two->lessons.adopted = true; /* others cannot use it, although it knows nothing */
     BHT_TRUE(choose(stream) == two);
+    puppet_has_come_to(two, BHI_HELD); /* it is not ready, whatever it knows */
+    BHT_TRUE(choose(stream) == one);
+    puppet_has_come_to(two, BHI_RUNNING);
     one->lessons.adopted = true;
     bhi_context_lock(puppet.context);
     BHT_TRUE(bhi_worker_kernels_add(&two->kernels, spares_id_of(1), 1, false, 0));
@@ -639,6 +642,41 @@ TEST(a_spare_of_a_tenant_that_has_gone_makes_place) {
     puppet_bury(third);
     puppet.context->settings.spares = 2;
     spares_turn_due();
+    BHT_EQ(bobs->core.life.kill, BHI_KILL_RETIRED);
+}
+
+/* It can be told what another tenant uses; only a spare that was told is of no use to others. */
+TEST(an_untold_spare_does_not_make_place) {
+    struct bhi_worker *untold[2] = {puppet_worker(BHI_RUNNING), puppet_worker(BHI_RUNNING)};
+    struct bhi_worker *bobs = puppet_worker(BHI_RUNNING);
+    puppet.context->settings.spares = 2;
+    strcpy(puppet.stream->tenant, "carl"); /* the only one with a stream */
+    spares_use("carl", 0, 5);
+    spares_use("bob", 1, 9);
+    bobs->lessons.adopted = true;
+    strcpy(bobs->lessons.tenant, "bob");
+    untold[0]->lessons.kernel = untold[1]->lessons.kernel = 7; /* neither is at rest */
+    learn_all(bobs);
+    BHT_EQ(turn_at(bhi_now_ns()), BH_FOREVER);
+    BHT_TRUE(bhi_spare_is_free(bobs)); /* one of two untold ones is to be told */
+    untold[0]->lessons.kernel = untold[1]->lessons.kernel = 0;
+    puppet_bury(untold[1]);
+    BHT_EQ(turn_at(bhi_now_ns()), BH_FOREVER);
+    BHT_TRUE(bhi_spare_is_free(untold[0]) && !untold[0]->lessons.adopted);
+    BHT_EQ(bobs->core.life.kill, BHI_KILL_RETIRED);
+}
+
+/* A stream is enough: it will use something. */
+TEST(a_tenant_that_has_used_nothing_counts) {
+    struct bhi_worker *bobs = puppet_worker(BHI_RUNNING);
+    puppet.context->settings.spares = 1;
+    bobs->lessons.adopted = true;
+    strcpy(bobs->lessons.tenant, "bob");
+    strcpy(puppet.stream->tenant, "bob");
+    BHT_EQ(turn_at(bhi_now_ns()), BH_FOREVER);
+    BHT_TRUE(bhi_spare_is_free(bobs));
+    (void)add_served("carl", BH_ISOLATION_STREAM);
+    BHT_EQ(turn_at(bhi_now_ns()), BH_FOREVER);
     BHT_EQ(bobs->core.life.kill, BHI_KILL_RETIRED);
 }
 
