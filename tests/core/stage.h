@@ -21,7 +21,7 @@ static struct {
     uint64_t lags_ns; /* after it has published, until it returns */
     bool stopped;     /* somebody has stopped the workers */
     uint64_t cpu_ns;  /* what each worker has used; 0: unknown */
-    int kills, aborts, ended, withdrawn, unrefs;
+    int kills, aborts, ended, withdrawn, unrefs, written;
     uint64_t armed_ns; /* the earliest look that was asked for */
     uint64_t next_id;
 } fake;
@@ -90,6 +90,10 @@ static void unref_buffer(struct bhi_content *content) {
     (void)content;
     fake.unrefs++;
 }
+static void writes_on(struct bhi_core_worker *worker, struct bhi_content *content) {
+    (void)worker, (void)content;
+    fake.written++;
+}
 static void stream_port(struct bhi_core_stream *stream) {
     (void)stream;
 }
@@ -121,6 +125,7 @@ static const struct bhi_core_ops ops = {
     .name_kernel = name_kernel,
     .free_submission = free_submission,
     .unref_buffer = unref_buffer,
+    .writes_on = writes_on,
     .unref_stream = stream_port,
     .ref_stream = stream_port,
     .stream_changed = stream_port,
@@ -145,6 +150,7 @@ static void set_up(void) {
     struct line *lines[] = {&a, &b, &c};
     for (int i = 0; i < 3; i++) {
         struct line *line = lines[i];
+        memset(line, 0xb5, sizeof *line);
         bhi_stream_init(&line->stream, &core, 16, 1000000);
         bhi_core_worker_init(&line->worker, &core);
         bhi_stream_bind(&line->stream, &line->worker);
@@ -173,8 +179,11 @@ static inline void again(void) {
 
 static struct bhi_submission *make(struct line *line) {
     struct bhi_submission *submission = malloc(sizeof *submission);
-    struct bh_event *event = calloc(1, sizeof *event);
+    struct bh_event *event = malloc(sizeof *event);
     BHT_TRUE(submission && event && held_count < (int)BHT_COUNT(held));
+    /* Fresh memory is not zero. */
+    memset(submission, 0xb5, sizeof *submission);
+    memset(event, 0xb5, sizeof *event);
     bhi_event_init(event, &core);
     event->id = ++fake.next_id;
     bhi_submission_init(submission, &line->stream, event);
@@ -217,6 +226,7 @@ static void result(struct line *line, bh_status status) {
 /* Its worker is gone, and another one takes over. */
 static inline void next_worker(struct line *line) {
     bhi_core_worker_fini(&line->worker);
+    memset(&line->worker, 0xb5, sizeof line->worker);
     bhi_core_worker_init(&line->worker, &core);
     bhi_stream_bind(&line->stream, &line->worker);
     bhi_stream_served(&line->stream);

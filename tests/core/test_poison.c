@@ -358,6 +358,7 @@ TEST(test_the_errno_of_what_cannot_be_published) {
     } cases[] = {
         {ENOMEM, BH_NO_MEMORY, 0, "out of memory"},
         {EMFILE, BH_SYSTEM, EMFILE, "no free file descriptor"},
+        {ENFILE, BH_SYSTEM, ENFILE, "no free file descriptor"},
         {EACCES, BH_SYSTEM, EACCES, "Permission denied"},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
@@ -367,6 +368,7 @@ TEST(test_the_errno_of_what_cannot_be_published) {
         BHT_EQ(bhi_event_state(event), BH_EVENT_POISONED);
         BHT_EQ(event->verdict.status, cases[i].status);
         BHT_EQ(event->verdict.sys_errno, cases[i].sys_errno);
+        BHT_EQ(event->verdict.executed, BH_EXECUTED_NO);
         BHT_STR_HAS(event->verdict.message, cases[i].message);
     }
 }
@@ -448,6 +450,167 @@ TEST(what_is_lost_names_what_its_worker_died_of) {
         BHT_STR_EQ(second->verdict.message, "its worker died while running event 1; this result "
                                             "was lost: worker 7 was killed");
     }
+}
+
+/* Its worker was killed for what it was asked to run, or had lost its device: the first one is to blame,
+ * although the worker never said that it had begun it. What came behind runs again (E13). */
+TEST(the_one_that_a_worker_is_killed_for_does_not_run_again) {
+    static const struct {
+        enum bhi_kill kill;
+        bool names_it; /* the kill; without that, the first in the lane is meant */
+        bool lost;
+        uint32_t marker; /* the device claims to be further */
+        bh_status status;
+    } rows[] = {
+        {.kill = BHI_KILL_DEADLINE, .names_it = true, .status = BH_DEADLINE},
+        {.kill = BHI_KILL_COMPILE, .names_it = true, .status = BH_COMPILE_FAILED},
+        {.kill = BHI_KILL_CANCEL, .names_it = true, .status = BH_CANCELLED},
+        {.kill = BHI_KILL_PROTOCOL, .status = BH_WORKER_LOST},
+        {.lost = true, .status = BH_DEVICE_LOST},
+        {.lost = true, .marker = 1, .status = BH_DEVICE_LOST},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        again();
+        struct bh_event *first = submit(&a, NULL, NULL), *second = submit(&a, NULL, NULL);
+        if (rows[i].kill != BHI_KILL_NONE) {
+            bhi_core_worker_kill(&a.worker, rows[i].kill, rows[i].names_it ? first->id : 0, "late");
+        }
+        a.worker.life.loss = rows[i].lost ? BHI_LOSS_FINAL : BHI_LOSS_NONE;
+        BHT_TRUE(dead(&a, rows[i].status, "worker 7 was killed",
+                      (struct bhi_progress_snapshot){.started = rows[i].marker ? 2 : 0,
+                                                     .marker = rows[i].marker}));
+        BHT_EQ(first->verdict.status, rows[i].status);
+        BHT_EQ(first->verdict.origin, first->id);
+        BHT_STR_EQ(first->verdict.message, "worker 7 was killed");
+        if (rows[i].marker) {
+            BHT_EQ(second->verdict.origin, first->id);
+            continue;
+        }
+        BHT_EQ(bhi_event_state(second), BH_EVENT_PENDING);
+        next_worker(&a);
+        result(&a, BH_OK);
+        BHT_EQ(bhi_event_state(second), BH_EVENT_READY);
+    }
+}
+
+/* A failure that the host has asked for is no proof against a kernel (T2). */
+TEST(an_injected_failure_is_suspected) {
+    for (int injected = 0; injected < 4; injected++) {
+        again();
+        struct bhi_submission *submission = make(&a);
+        submission->runs_kernel = true;
+        submission->injected = injected & 1 ? BH_WORKER_SIGNAL : BH_OK;
+        struct bh_event *event = enqueue(submission, NULL, NULL);
+        if (injected & 2) { /* the worker reports it */
+            submission->injected = injected & 1 ? BH_VULKAN : BH_OK;
+            result(&a, BH_VULKAN);
+        } else {
+            dead(&a, BH_WORKER_SIGNAL, "killed", (struct bhi_progress_snapshot){.started = 1});
+        }
+        BHT_EQ(event->verdict.blame, injected & 1 ? BH_BLAME_SUSPECTED : BH_BLAME_CERTAIN);
+    }
+}
+
+/* D3: until its device is released, memory that it has begun to write is written. What it reads, and
+ * what has not begun, is not. */
+TEST(what_a_departed_worker_may_still_write) {
+    for (uint64_t started = 1; started <= 2; started++) {
+        again();
+        struct bhi_content contents[2];
+        memset(contents, 0, sizeof contents);
+        for (int i = 0; i < 2; i++) { /* each reads the first, and writes the second */
+            struct bhi_submission *submission = make(&a);
+            bool first;
+            BHT_TRUE(bhi_submission_use(submission, &contents[0], true, false, false, &first));
+            BHT_TRUE(bhi_submission_use(submission, &contents[1], false, true, false, &first));
+            enqueue(submission, NULL, NULL);
+        }
+        a.worker.confined = true;
+        (void)bhi_life_born(&a.worker.life, true, 1);
+        bhi_life_exit(&a.worker.life, 0, 2);
+        bhi_life_ended(&a.worker.life, CLD_KILLED, SIGKILL);
+        struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = {.started = started}};
+        death.outcome.status = BH_WORKER_SIGNAL;
+        death.outcome.message = "killed";
+        BHT_TRUE(bhi_core_worker_depart(&a.worker, &death));
+        BHT_EQ(fake.written, started);
+        bhi_stream_end_queued(&a.stream, BH_CANCELLED, "");
+        (void)bhi_core_worker_died(&a.worker, &death);
+        BHT_EQ(fake.written, started); /* its burial changes nothing */
+        bhi_content_fini(&contents[0]);
+        bhi_content_fini(&contents[1]);
+    }
+}
+
+/* T3: what a worker has run, and what it may run then. */
+TEST(what_a_past_permits) {
+    enum { NOT = BHI_APART_NOT, CODE = BHI_APART_CODE, ALL = BHI_APART_ALL };
+    static const struct {
+        uint64_t code; /* that it has; 0: none */
+        bool mixed, used;
+        uint64_t next; /* code of what comes */
+        int kept, apart;
+        bool idle, suits;
+    } rows[] = {
+        {.next = 7, .suits = true},
+        {.code = 7, .next = 8, .suits = true},
+        {.code = 7, .next = 8, .kept = CODE},
+        {.code = 7, .next = 8, .kept = CODE, .idle = true, .suits = true},
+        {.code = 7, .next = 7, .kept = CODE, .suits = true},
+        {.code = 7, .mixed = true, .next = 7, .kept = CODE},
+        {.code = 7, .next = 0, .kept = CODE, .suits = true}, /* a copy */
+        {.code = 7, .next = 7, .kept = ALL},
+        {.code = 7, .next = 7, .kept = ALL, .idle = true, .suits = true},
+        {.next = 7, .apart = CODE, .suits = true},
+        {.code = 7, .next = 7, .apart = CODE, .suits = true},
+        {.code = 7, .next = 8, .apart = CODE, .idle = true},
+        {.code = 7, .next = 0, .apart = CODE, .suits = true},
+        {.code = 7, .mixed = true, .next = 7, .apart = CODE, .idle = true},
+        {.next = 7, .apart = ALL}, /* not beside others */
+        {.next = 7, .apart = ALL, .idle = true, .suits = true},
+        {.code = 7, .next = 7, .apart = ALL, .idle = true, .suits = true}, /* compiled ahead */
+        {.code = 7, .used = true, .next = 7, .apart = ALL, .idle = true},
+        {.code = 7, .next = 8, .apart = ALL, .idle = true},
+        {.next = 0, .used = true, .apart = ALL, .idle = true, .suits = true},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        const struct bhi_past past = {.code = rows[i].code,
+                                      .mixed = rows[i].mixed,
+                                      .used = rows[i].used,
+                                      .kept = (enum bhi_apart)rows[i].kept};
+        const struct bhi_submission next = {.code = rows[i].next};
+        if (bhi_past_suits(&past, &next, (enum bhi_apart)rows[i].apart, rows[i].idle) !=
+            rows[i].suits) {
+            BHT_FAIL("row %zu", i);
+        }
+    }
+}
+
+/* The strictest of those that are in the worker together counts, and not of those before. */
+TEST(a_past_keeps_what_is_together_apart) {
+    const struct bhi_submission kernel = {.code = 7, .runs_kernel = true}, copy = {0},
+                                compiled = {.code = 8};
+    struct bhi_past past = {0};
+    bhi_past_add(&past, &copy, BHI_APART_CODE, true);
+    BHT_EQ(past.kept, BHI_APART_CODE);
+    BHT_TRUE(!past.code && !past.used);
+    bhi_past_add(&past, &kernel, BHI_APART_NOT, false);
+    BHT_EQ(past.kept, BHI_APART_CODE);
+    BHT_TRUE(past.code == 7 && past.used && !past.mixed);
+    BHT_EQ(bhi_past_blame(&past, &kernel, BH_WORKER_SIGNAL), BH_BLAME_CERTAIN);
+    BHT_EQ(bhi_past_blame(&past, &compiled, BH_WORKER_SIGNAL), BH_BLAME_SUSPECTED);
+    BHT_EQ(bhi_past_blame(&past, &kernel, BH_WORKER_LOST), BH_BLAME_NONE);
+    BHT_EQ(bhi_past_blame(&past, &kernel, BH_OK), BH_BLAME_NONE);
+    bhi_past_add(&past, &copy, BHI_APART_ALL, false);
+    BHT_EQ(past.kept, BHI_APART_ALL);
+    bhi_past_add(&past, &compiled, BHI_APART_NOT, true);
+    BHT_EQ(past.kept, BHI_APART_NOT);
+    BHT_TRUE(past.code == 7 && past.mixed);
+    struct bhi_past heir = {0};
+    bhi_past_add(&heir, &compiled, BHI_APART_NOT, true);
+    BHT_TRUE(heir.code == 8 && !heir.used);
+    bhi_past_inherit(&heir, 9);
+    BHT_TRUE(heir.code == 9 && heir.mixed);
 }
 
 /* K5: these ends are a kernel's own. SIGKILL comes from others. */
