@@ -21,7 +21,7 @@ static struct {
     uint64_t lags_ns; /* after it has published, until it returns */
     bool stopped;     /* somebody has stopped the workers */
     uint64_t cpu_ns;  /* what each worker has used; 0: unknown */
-    int kills, aborts, ended, withdrawn, unrefs, written;
+    int kills, aborts, ended, asked, withdrawn, unrefs, written;
     uint64_t armed_ns; /* the earliest look that was asked for */
     uint64_t next_id;
 } fake;
@@ -38,6 +38,7 @@ static int publish(struct bhi_core_worker *worker, struct bhi_submission *submis
 }
 static bool withdraw(struct bhi_core_worker *worker, uint64_t seq) {
     (void)worker, (void)seq;
+    fake.asked++;
     return !fake.late;
 }
 static void withdrawn(struct bhi_core_worker *worker, uint64_t seq) {

@@ -176,3 +176,113 @@ TEST(what_was_asked_to_stop_had_begun) {
     BHT_EQ(event->verdict.status, BH_WORKER_EXIT);
     BHT_EQ(event->verdict.executed, BH_EXECUTED_UNKNOWN);
 }
+
+/* However often a cancel is asked for, it is one, and is over when what was cancelled has ended. */
+TEST(a_cancelled_one_is_counted_once) {
+    fake.late = true;
+    (void)submit(&a, NULL, NULL);
+    struct bh_event *cancelled = submit(&a, NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        fake.armed_ns = BH_FOREVER;
+        bhi_submission_cancel(cancelled->submission);
+        BHT_EQ(a.worker.cancels, 1);
+        BHT_EQ(fake.asked, 1);
+    }
+    fake.armed_ns = BH_FOREVER;
+    bhi_core_worker_hasten(&a.worker, cancelled->submission);
+    BHT_EQ(fake.armed_ns, 0); /* it is looked for at once */
+    BHT_EQ(a.worker.cancels, 1);
+    result(&a, BH_OK);
+    result(&a, BH_OK);
+    BHT_EQ(a.worker.cancels, 0);
+}
+
+/* A record starts the time of the next one. It is looked for if it has a deadline, or is cancelled. */
+TEST(a_record_arms_the_look_for_the_next) {
+    enum { NEITHER, DEADLINE, CANCELLED, LATER_DEADLINE, LATER_CANCELLED, WAYS };
+    for (int way = 0; way < WAYS; way++) {
+        again();
+        fake.late = true;
+        (void)submit(&a, NULL, NULL);
+        next_deadline_ns = way == DEADLINE ? LIMIT : BH_FOREVER;
+        struct bh_event *next = submit(&a, NULL, NULL);
+        next_deadline_ns = way == LATER_DEADLINE ? LIMIT : BH_FOREVER;
+        struct bh_event *later = submit(&a, NULL, NULL);
+        next_deadline_ns = BH_FOREVER;
+        if (way == CANCELLED || way == LATER_CANCELLED) {
+            bhi_submission_cancel((way == CANCELLED ? next : later)->submission);
+        }
+        fake.armed_ns = BH_FOREVER;
+        result(&a, BH_OK);
+        BHT_EQ(fake.armed_ns < BH_FOREVER, way != NEITHER);
+        result(&a, BH_OK);
+        result(&a, BH_OK);
+    }
+}
+
+/* All in the lane are withdrawn, and it is full of them: no deadline runs, so the worker has a time to
+ * skip them. Where nothing waits for that, it may take longer. */
+TEST(a_lane_of_withdrawn_ones_is_looked_at) {
+    for (int waits = 0; waits < 2; waits++) {
+        again();
+        struct bh_event *event = submit(&a, NULL, NULL);
+        bhi_submission_cancel(event->submission);
+        BHT_EQ(bhi_event_state(event), BH_EVENT_POISONED);
+        const uint64_t due_ns = a.worker.running_since_ns + 5000 * MS;
+        fake.publish = BHI_LANE_FULL;
+        fake.armed_ns = BH_FOREVER;
+        if (waits) {
+            (void)submit(&a, NULL, NULL);
+        }
+        BHT_EQ(fake.armed_ns, waits ? due_ns : BH_FOREVER);
+        BHT_EQ(bhi_core_worker_deadline(&a.worker, due_ns - 1, &snapshot),
+               waits ? due_ns : BH_FOREVER);
+        BHT_EQ(fake.kills, 0);
+        BHT_EQ(bhi_core_worker_deadline(&a.worker, due_ns, &snapshot), BH_FOREVER);
+        BHT_EQ(fake.kills, waits);
+        bhi_stream_end_queued(&a.stream, BH_CANCELLED, "");
+    }
+}
+
+TEST(a_killed_worker_gets_nothing) {
+    bhi_core_worker_kill(&a.worker, BHI_KILL_RETIRED, 0, "it is to go");
+    BHT_EQ(submit(&a, NULL, NULL)->submission->state, BHI_QUEUED);
+    bhi_stream_end_queued(&a.stream, BH_CANCELLED, "");
+}
+
+/* What a worker was killed for began as it was killed: the text says so of no other, and not where the
+ * worker has lied or had been asked to stop it. */
+TEST(the_text_of_a_kill_is_mended_for_one) {
+    static const struct {
+        enum bhi_phase phase;
+        struct bhi_progress_snapshot last;
+        bool lied, asked, mended;
+    } rows[] = {
+        {BHI_PHASE_UNBEGUN, {.started = 1}, false, false, false}, /* the one before */
+        {BHI_PHASE_UNBEGUN, {.started = 2}, false, false, true},
+        {BHI_PHASE_UNBEGUN, {.started = 2}, true, false, false},
+        {BHI_PHASE_UNBEGUN, {.started = 2}, false, true, false},
+        {BHI_PHASE_COMPILES, {.started = 2, .compiles = 2}, false, false, false},
+        {BHI_PHASE_COMPILES, {.started = 2, .compiles = 1}, false, false, true},
+        {BHI_PHASE_COMPILES,
+         {.started = 2, .compiles = 2, .compile_ended = true},
+         false,
+         false,
+         true},
+        {BHI_PHASE_RUNS, {.started = 2}, false, false, false},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        again();
+        begin(2);
+        bhi_core_worker_kill(&a.worker, BHI_KILL_DEADLINE, events[1]->id, "late");
+        a.worker.life.kill_phase = rows[i].phase;
+        a.worker.life.violated = rows[i].lied;
+        events[1]->submission->end_requested = rows[i].asked ? BHI_KILL_DEADLINE : BHI_KILL_NONE;
+        bhi_core_worker_mend_text(&a.worker, &rows[i].last);
+        if ((strcmp(a.worker.life.kill_text, "late") != 0) != rows[i].mended) {
+            BHT_FAIL("row %zu: %s", i, a.worker.life.kill_text);
+        }
+        dead(&a, BH_DEADLINE, NULL, rows[i].last);
+        bhi_stream_end_queued(&a.stream, BH_CANCELLED, "");
+    }
+}

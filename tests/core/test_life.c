@@ -424,3 +424,29 @@ TEST(a_held_device_is_free_before_the_burial) {
 TEST(a_loader_that_no_signal_ends_is_given_up) {
     every_order(true, false);
 }
+
+TEST(a_life_begins_with_nothing_but_its_time) {
+    struct bhi_life life;
+    for (int loader = 0; loader < 2; loader++) {
+        memset(&life, 0xb5, sizeof life);
+        bhi_life_init(&life, 100, loader);
+        BHT_EQ(life.is_loader, loader);
+        BHT_EQ(life.state, BHI_SPAWNING);
+        BHT_EQ(life.kill, BHI_KILL_NONE);
+        BHT_EQ(life.due_ns, BH_FOREVER);
+        BHT_EQ(bhi_life_signal(&life), 0);
+        BHT_TRUE(!bhi_life_is_overdue(&life, 99) && bhi_life_is_overdue(&life, 100));
+    }
+    (void)bhi_life_born(&life, false, 50);
+    BHT_TRUE(!bhi_life_is_overdue(&life, 100));
+    bhi_life_exit(&life, 7, 60);
+    BHT_EQ(life.limited_ns, 7);
+    bhi_life_ended(&life, CLD_EXITED, 3);
+    BHT_EQ(bhi_life_signal(&life), 0); /* an exit status is no signal */
+    bhi_life_ended(&life, CLD_DUMPED, 11);
+    BHT_EQ(bhi_life_signal(&life), 11);
+    bhi_life_init(&life, 100, false);
+    bhi_life_unborn(&life, 50);
+    BHT_EQ(life.kill, BHI_KILL_START);
+    BHT_TRUE(!bhi_life_is_overdue(&life, 100)); /* it has ended */
+}
