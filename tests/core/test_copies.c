@@ -336,3 +336,49 @@ TEST(a_death_counts_against_the_running_copy) {
     BHT_EQ(second->submission->deaths, 1);
     bhi_stream_end_queued(&a.stream, BH_CANCELLED, "");
 }
+
+/* E7: a caller whose copy of the library's failed is no culprit: it lost what it needed. That the device
+ * is full is its doing, and what was nobody's fault stays so. */
+TEST(what_is_inherited_from_a_copy) {
+    static const struct {
+        bool library, copies, between; /* another one of the library's is between */
+        bh_status status, inherits;
+    } rows[] = {
+        {true, true, false, BH_VULKAN, BH_WORKER_LOST},
+        {true, true, true, BH_VULKAN, BH_WORKER_LOST},
+        {true, true, false, BH_OUT_OF_DEVICE_MEMORY, BH_OUT_OF_DEVICE_MEMORY},
+        {true, true, false, BH_CONTEXT_CLOSED, BH_CONTEXT_CLOSED},
+        {true, false, false, BH_VULKAN, BH_VULKAN}, /* no copy */
+        {true, false, true, BH_VULKAN, BH_VULKAN},
+        {false, false, false, BH_VULKAN, BH_VULKAN},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        again();
+        struct bhi_submission *producer = make(&a), *middle = make(&b);
+        producer->event->library = rows[i].library;
+        producer->repeat = rows[i].copies ? BHI_REPEAT_ALWAYS : BHI_REPEAT_NEVER;
+        middle->event->library = true;
+        struct bh_event *cause = enqueue(producer, NULL, NULL);
+        struct bh_event *between = enqueue(middle, rows[i].between ? cause : NULL, NULL);
+        struct bh_event *last = submit(&c, rows[i].between ? between : cause, NULL);
+        ends(&a, (struct bhi_outcome){.status = rows[i].status,
+                                      .executed = BH_EXECUTED_YES,
+                                      .reason = BH_REASON_DEVICE_TIME,
+                                      .subject = BH_SUBJECT_BUFFER,
+                                      .subject_name = "x"});
+        const bool renamed = rows[i].inherits != rows[i].status;
+        if (last->verdict.status != rows[i].inherits) {
+            BHT_FAIL("row %zu: %s", i, bh_status_name(last->verdict.status));
+        }
+        BHT_EQ(last->verdict.reason, renamed ? BH_REASON_NONE : BH_REASON_DEVICE_TIME);
+        BHT_EQ(last->verdict.subject, renamed ? BH_SUBJECT_NONE : BH_SUBJECT_BUFFER);
+        BHT_STR_EQ(last->verdict.subject_name, renamed ? "" : "x");
+        BHT_EQ(last->verdict.hops, !rows[i].library);
+        BHT_EQ(last->verdict.executed, BH_EXECUTED_NO);
+        if (rows[i].between) {
+            BHT_EQ(between->verdict.status, rows[i].status);
+        } else {
+            result(&b, BH_OK);
+        }
+    }
+}

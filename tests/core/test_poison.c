@@ -613,6 +613,28 @@ TEST(a_past_keeps_what_is_together_apart) {
     BHT_TRUE(heir.code == 9 && heir.mixed);
 }
 
+/* E7: an origin that comes along two ways is one cause. */
+TEST(an_origin_along_two_ways_is_counted_once) {
+    fake.late = true;
+    struct bh_event *first = submit(&a, NULL, NULL), *origin = submit(&a, NULL, NULL);
+    struct bh_event *ways[] = {first, submit(&a, origin, NULL), submit(&a, origin, NULL)};
+    struct bhi_submission *last = make(&a);
+    struct bh_event *event = last->event;
+    BHT_TRUE(bhi_submission_depend(last, ways, 3));
+    bhi_submission_enqueue(last);
+    bhi_core_pump(&core);
+    result(&a, BH_VULKAN);
+    BHT_EQ(event->verdict.origin, first->id);
+    BHT_EQ(event->verdict.other_causes, 0);
+    result(&a, BH_VULKAN);
+    BHT_EQ(event->verdict.other_causes, 1);
+    for (int i = 0; i < 3; i++) {
+        result(&a, BH_OK);
+    }
+    BHT_EQ(event->verdict.origin, first->id);
+    BHT_EQ(event->verdict.other_causes, 1);
+}
+
 /* K5: these ends are a kernel's own. SIGKILL comes from others. */
 TEST(which_ends_are_crashes) {
     static const struct {
