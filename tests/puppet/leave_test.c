@@ -426,7 +426,7 @@ TEST(a_departed_workers_stream_is_placed_anew) {
     puppet_begins(worker, 2);
     ends_held(worker, SIGKILL);
     puppet.stream->anywhere = true;
-    (void)bhi_leave_turn(puppet.context);
+    BHT_TRUE(bhi_leave_turn(puppet.context)); /* there is something to assign */
     BHT_TRUE(worker->core.departed);
     BHT_TRUE(!puppet.stream->placed);
     puppet.stream->anywhere = false;

@@ -51,7 +51,8 @@ static const struct row rows[] = {
     {0, CLD_KILLED, SIGKILL, REFUSED | INNOCENT, BH_WORKER_SIGNAL, "(signal 9) from outside"},
     {BHI_KILL_DEADLINE, CLD_KILLED, SIGTERM, INNOCENT, BH_WORKER_SIGNAL,
      "(signal 15) from outside"},
-    {0, CLD_KILLED, SIGSYS, 0, BH_SECCOMP, "it made a system call that the sandbox forbids"},
+    {0, CLD_KILLED, SIGSYS, 0, BH_SECCOMP,
+     "that the sandbox forbids; 'bulkhead doctor --trace-driver' shows whether"},
     {0, CLD_EXITED, 0, 0, BH_WORKER_EXIT, "exited with code 0"},
     {0, CLD_EXITED, 7, 0, BH_WORKER_EXIT, "exited with code 7"},
     /* Memory was refused since its last result: that tells what the rest came of. */
@@ -336,11 +337,16 @@ static const struct without {
     int signal;
     bh_blame blame;
     const char *words;
+    bool has_cgroup; /* after all, which counts no kill */
 } withouts[] = {
-    {3, 3, SIGKILL, BH_BLAME_NONE, " from outside: a kernel cannot do that"},
-    {3, 4, SIGKILL, BH_BLAME_SUSPECTED, "was out of memory"},
-    {3, 4, SIGTERM, BH_BLAME_NONE, " from outside: a kernel cannot do that"},
-    {UINT64_MAX, UINT64_MAX, SIGKILL, BH_BLAME_SUSPECTED, "by Linux because memory ran out"},
+    {3, 3, SIGKILL, BH_BLAME_NONE, " from outside: a kernel cannot do that", false},
+    {3, 4, SIGKILL, BH_BLAME_SUSPECTED, "was out of memory", false},
+    {3, 4, SIGTERM, BH_BLAME_NONE, " from outside: a kernel cannot do that", false},
+    {UINT64_MAX, UINT64_MAX, SIGTERM, BH_BLAME_NONE, " from outside: a kernel cannot do that",
+     false},
+    {UINT64_MAX, UINT64_MAX, SIGKILL, BH_BLAME_SUSPECTED, "by Linux because memory ran out", false},
+    {UINT64_MAX - 1, UINT64_MAX, SIGKILL, BH_BLAME_SUSPECTED, "because memory ran out", false},
+    {3, 4, SIGKILL, BH_BLAME_NONE, " from outside: a kernel cannot do that", true},
 };
 
 TEST(memory_without_a_cgroup) {
@@ -351,7 +357,12 @@ TEST(memory_without_a_cgroup) {
         struct bhi_worker *worker = puppet_serving();
         bh_event *event = begin(worker);
         oom_kills = row->after;
-        puppet_killed(worker, row->signal);
+        puppet_end_process(worker, CLD_KILLED, row->signal);
+        if (row->has_cgroup) {
+            bury(worker);
+        } else {
+            puppet_bury(worker);
+        }
         const bh_verdict verdict = fx_verdict(event);
         BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
         BHT_EQ(verdict.blame, row->blame);

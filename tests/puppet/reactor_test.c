@@ -1204,7 +1204,7 @@ TEST(one_that_hangs_up_must_end) {
 /* The zygote looks which system call has killed a start. The stream waits for that, but not for ever,
  * and not where nobody needs it or can tell. */
 TEST(a_trace_is_awaited) {
-    enum { NEVER, TRACED, CLOSED, GONE, SERVED, WAYS };
+    enum { NEVER, TRACED, CLOSED, GONE, SERVED, COMPILER, OTHER_SIGNAL, WAYS };
     for (int way = NEVER; way < WAYS; way++) {
         puppet_again();
         struct bhi_worker *worker = puppet_worker(way == SERVED ? BHI_RUNNING : BHI_HELD);
@@ -1213,7 +1213,11 @@ TEST(a_trace_is_awaited) {
         struct bhi_zygote_trace *trace = &puppet.zygote->trace;
         trace->state = BHI_TRACE_PENDING;
         trace->deadline_ns = scene.now_ns + BHI_TRACE_NS;
-        puppet_end_process(worker, CLD_KILLED, SIGSYS);
+        puppet_end_process(worker, CLD_KILLED, way == OTHER_SIGNAL ? SIGSEGV : SIGSYS);
+        worker->kind = way == COMPILER ? BHI_WORKER_COMPILER : BHI_WORKER_DEVICE;
+        if (way == OTHER_SIGNAL) { /* the line is of another one */
+            snprintf(trace->line, sizeof trace->line, "it called frobnicate");
+        }
         puppet.context->closed = way == CLOSED;
         puppet.zygote->state = way == GONE ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
         if (way == NEVER) {
