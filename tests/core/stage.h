@@ -21,7 +21,7 @@ static struct {
     uint64_t lags_ns; /* after it has published, until it returns */
     bool stopped;     /* somebody has stopped the workers */
     uint64_t cpu_ns;  /* what each worker has used; 0: unknown */
-    int kills, aborts, ended, asked, withdrawn, unrefs, written;
+    int kills, aborts, ended, asked, withdrawn, unrefs, written, changed;
     uint64_t armed_ns; /* the earliest look that was asked for */
     uint64_t next_id;
 } fake;
@@ -98,6 +98,10 @@ static void writes_on(struct bhi_core_worker *worker, struct bhi_content *conten
 static void stream_port(struct bhi_core_stream *stream) {
     (void)stream;
 }
+static void stream_changed(struct bhi_core_stream *stream) {
+    (void)stream;
+    fake.changed++;
+}
 
 static bool refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
     (void)submission, (void)out;
@@ -129,7 +133,7 @@ static const struct bhi_core_ops ops = {
     .writes_on = writes_on,
     .unref_stream = stream_port,
     .ref_stream = stream_port,
-    .stream_changed = stream_port,
+    .stream_changed = stream_changed,
     .refuse = refuse,
     .on_trial = on_trial,
 };

@@ -286,3 +286,39 @@ TEST(the_text_of_a_kill_is_mended_for_one) {
         bhi_stream_end_queued(&a.stream, BH_CANCELLED, "");
     }
 }
+
+/* What a start needs is used up by others: it is tried again soon, for a while, and then the stream says
+ * what it lacks, and heals by itself. A worker ends all that. */
+TEST(a_stream_that_starves) {
+    const bh_detail why = {.status = BH_NO_MEMORY, .message = "no room"};
+    for (int served = 0; served < 2; served++) {
+        again();
+        bhi_stream_lost_worker(&a.stream, true, &why);
+        struct bh_event *event = submit(&a, NULL, NULL);
+        uint64_t first_ns = 0;
+        for (int try = 0; try < 2; try++) {
+            fake.changed = 0;
+            bhi_stream_starved(&a.stream, &why);
+            first_ns = first_ns ? first_ns : fake.now_ns;
+            BHT_EQ(a.stream.state, BHI_STREAM_WANTING);
+            BHT_EQ(a.stream.restart.not_before_ns, fake.now_ns + 20 * MS);
+            BHT_STR_EQ(a.stream.trouble.message, "no room");
+            BHT_EQ(fake.changed, 1);
+            fake.now_ns = first_ns + 400 * MS - 2;
+        }
+        if (served) {
+            next_worker(&a);
+            BHT_EQ(a.stream.starved_since_ns, 0);
+            BHT_EQ(a.stream.trouble.status, BH_OK);
+            result(&a, BH_OK);
+            continue;
+        }
+        fake.now_ns = first_ns + 400 * MS - 1;
+        bhi_stream_starved(&a.stream, &why);
+        BHT_EQ(a.stream.state, BHI_STREAM_UNAVAILABLE);
+        BHT_EQ(a.stream.starved_since_ns, 0);
+        BHT_EQ(a.stream.heals_at_ns, first_ns + 1400 * MS);
+        BHT_EQ(bhi_event_state(event), BH_EVENT_POISONED);
+        BHT_EQ(event->verdict.status, BH_NO_MEMORY);
+    }
+}
