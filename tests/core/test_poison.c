@@ -613,6 +613,73 @@ TEST(a_past_keeps_what_is_together_apart) {
     BHT_TRUE(heir.code == 9 && heir.mixed);
 }
 
+/* E14: all that is known of an end is in its verdict. */
+TEST(a_verdict_says_all_that_is_known) {
+    const struct bhi_outcome known = {.status = BH_VULKAN,
+                                      .reason = BH_REASON_DEVICE_TIME,
+                                      .subject = BH_SUBJECT_BUFFER,
+                                      .subject_name = "x",
+                                      .value = 2,
+                                      .executed = BH_EXECUTED_UNKNOWN,
+                                      .blame = BH_BLAME_SUSPECTED,
+                                      .signal = 3,
+                                      .exit_code = 4,
+                                      .vk_result = 5,
+                                      .sys_errno = 6,
+                                      .command_index = 7,
+                                      .worker_pid = 8,
+                                      .device = "cpu:0",
+                                      .limit = 9,
+                                      .started_ns = 10,
+                                      .ended_ns = 11,
+                                      .device_ns = 12,
+                                      .message = "words"};
+    struct bh_event *event = submit(&a, NULL, NULL);
+    snprintf(a.stream.name, sizeof a.stream.name, "one");
+    bhi_submission_end(event->submission, &known);
+    const bh_verdict *verdict = &event->verdict;
+    BHT_EQ(verdict->status, BH_VULKAN);
+    BHT_EQ(verdict->reason, BH_REASON_DEVICE_TIME);
+    BHT_EQ(verdict->subject, BH_SUBJECT_BUFFER);
+    BHT_STR_EQ(verdict->subject_name, "x");
+    BHT_EQ(verdict->value, 2);
+    BHT_EQ(verdict->executed, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(verdict->blame, BH_BLAME_SUSPECTED);
+    BHT_EQ(verdict->signal, 3);
+    BHT_EQ(verdict->exit_code, 4);
+    BHT_EQ(verdict->vk_result, 5);
+    BHT_EQ(verdict->sys_errno, 6);
+    BHT_EQ(verdict->command_index, 7);
+    BHT_EQ(verdict->worker_pid, 8);
+    BHT_STR_EQ(verdict->device, "cpu:0");
+    BHT_EQ(verdict->limit, 9);
+    BHT_TRUE(verdict->started_ns == 10 && verdict->ended_ns == 11 && verdict->device_ns == 12);
+    BHT_STR_EQ(verdict->message, "words");
+    BHT_STR_EQ(verdict->stream_name, "one");
+    BHT_TRUE(verdict->event == event->id && verdict->origin == event->id);
+    BHT_TRUE(!verdict->hops && !verdict->other_causes);
+    const bh_detail why = {.status = BH_SYSTEM,
+                           .reason = BH_REASON_DEVICE_TIME,
+                           .subject = BH_SUBJECT_BUFFER,
+                           .subject_name = "y",
+                           .value = 13,
+                           .limit = 14,
+                           .sys_errno = 15,
+                           .message = "more words"};
+    event = submit(&a, NULL, NULL);
+    bhi_submission_end_unavailable(event->submission, &why);
+    verdict = &event->verdict;
+    BHT_EQ(verdict->status, BH_SYSTEM);
+    BHT_EQ(verdict->reason, BH_REASON_DEVICE_TIME);
+    BHT_EQ(verdict->subject, BH_SUBJECT_BUFFER);
+    BHT_STR_EQ(verdict->subject_name, "y");
+    BHT_TRUE(verdict->value == 13 && verdict->limit == 14 && verdict->sys_errno == 15);
+    BHT_EQ(verdict->executed, BH_EXECUTED_NO);
+    BHT_EQ(verdict->exit_code, -1);
+    BHT_EQ(verdict->command_index, BH_NO_COMMAND);
+    BHT_STR_EQ(verdict->message, "more words");
+}
+
 /* E7: an origin that comes along two ways is one cause. */
 TEST(an_origin_along_two_ways_is_counted_once) {
     fake.late = true;
