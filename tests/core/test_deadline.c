@@ -256,7 +256,7 @@ TEST(the_text_of_a_kill_is_mended_for_one) {
     static const struct {
         enum bhi_phase phase;
         struct bhi_progress_snapshot last;
-        bool lied, asked, mended;
+        bool violated, end_requested, mended;
     } rows[] = {
         {BHI_PHASE_UNBEGUN, {.started = 1}, false, false, false}, /* the one before */
         {BHI_PHASE_UNBEGUN, {.started = 2}, false, false, true},
@@ -276,8 +276,9 @@ TEST(the_text_of_a_kill_is_mended_for_one) {
         begin(2);
         bhi_core_worker_kill(&a.worker, BHI_KILL_DEADLINE, events[1]->id, "late");
         a.worker.life.kill_phase = rows[i].phase;
-        a.worker.life.violated = rows[i].lied;
-        events[1]->submission->end_requested = rows[i].asked ? BHI_KILL_DEADLINE : BHI_KILL_NONE;
+        a.worker.life.violated = rows[i].violated;
+        events[1]->submission->end_requested =
+            rows[i].end_requested ? BHI_KILL_DEADLINE : BHI_KILL_NONE;
         bhi_core_worker_mend_text(&a.worker, &rows[i].last);
         if ((strcmp(a.worker.life.kill_text, "late") != 0) != rows[i].mended) {
             BHT_FAIL("row %zu: %s", i, a.worker.life.kill_text);

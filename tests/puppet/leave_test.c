@@ -454,20 +454,20 @@ TEST(a_confined_worker_is_judged_although_its_zygote_is_silent) {
 /* The zygote is told to release a dead worker's device as soon as nobody gains by its being held. */
 TEST(a_device_is_held_while_its_stream_goes_on) {
     static const struct {
-        bool confined, told, lied, pinned, closed;
+        bool confined, known, violated, pinned, closed;
         bool awaited; /* a block, by another stream */
         enum bhi_life_state becomes;
     } rows[] = {
         {.becomes = BHI_TOLD},
-        {.told = true, .becomes = BHI_TOLD},
+        {.known = true, .becomes = BHI_TOLD},
         {.confined = true, .becomes = BHI_HOLDING}, /* until its status comes */
-        {.confined = true, .lied = true, .becomes = BHI_TOLD},
+        {.confined = true, .violated = true, .becomes = BHI_TOLD},
         {.confined = true, .closed = true, .becomes = BHI_TOLD},
-        {.confined = true, .told = true, .becomes = BHI_HOLDING}, /* it has departed */
-        {.confined = true, .told = true, .closed = true, .becomes = BHI_TOLD},
-        {.confined = true, .told = true, .lied = true, .becomes = BHI_TOLD},
-        {.confined = true, .told = true, .pinned = true, .becomes = BHI_TOLD},
-        {.confined = true, .told = true, .awaited = true, .becomes = BHI_TOLD},
+        {.confined = true, .known = true, .becomes = BHI_HOLDING}, /* it has departed */
+        {.confined = true, .known = true, .closed = true, .becomes = BHI_TOLD},
+        {.confined = true, .known = true, .violated = true, .becomes = BHI_TOLD},
+        {.confined = true, .known = true, .pinned = true, .becomes = BHI_TOLD},
+        {.confined = true, .known = true, .awaited = true, .becomes = BHI_TOLD},
     };
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
         puppet_again();
@@ -475,9 +475,9 @@ TEST(a_device_is_held_while_its_stream_goes_on) {
         struct bhi_pool_need need;
         (void)puppet_submit();
         puppet_begins(worker, 2);
-        ends_held(worker, rows[i].told ? SIGKILL : 0);
+        ends_held(worker, rows[i].known ? SIGKILL : 0);
         worker->core.confined = rows[i].confined;
-        worker->core.life.violated = rows[i].lied;
+        worker->core.life.violated = rows[i].violated;
         atomic_store(&puppet_side(worker)->markers->pinned, rows[i].pinned);
         worker->core.life.due_ns = BH_FOREVER; /* not by its time */
         puppet.context->closed = rows[i].closed;
