@@ -6,10 +6,11 @@
  * processor time a second. A worker writes at most half as many lines (worker/session/session.c)
  * and no unasked messages. conduct.h says when it rings. */
 #if BHI_STEP_POINTS
-struct bhi_conduct_limits bhi_conduct_limits = {
+#define FIXED
 #else
-const struct bhi_conduct_limits bhi_conduct_limits = {
+#define FIXED const
 #endif
+FIXED struct bhi_conduct_limits bhi_conduct_limits = {
     .rings_a_submission = 4,
     .rings = 256,
     .rings_per_s = 64,

@@ -505,6 +505,32 @@ TEST(a_device_is_held_while_its_stream_goes_on) {
     }
 }
 
+/* Of several departed workers that may still write it, all are waited for (C3). */
+TEST(memory_waits_for_each_departed_worker) {
+    struct bhi_worker *workers[] = {idle_worker(), puppet_worker(BHI_RUNNING)};
+    struct bhi_pool_need need;
+    bhi_context_lock(puppet.context);
+    struct bhi_block *block = puppet_block(true, &need);
+    for (size_t i = 0; i < BHT_COUNT(workers); i++) {
+        BHT_TRUE(bhi_pool_expose(block, workers[i], true));
+    }
+    for (size_t i = 0; i < BHT_COUNT(workers); i++) {
+        bhi_pool_writes_on(block, workers[i]);
+    }
+    BHT_TRUE(bhi_pool_await_writes(block));
+    for (size_t i = 0; i < BHT_COUNT(workers); i++) {
+        BHT_TRUE(workers[i]->awaited);
+        workers[i]->awaited = false;
+    }
+    bhi_context_pump_unlock(puppet.context);
+    for (size_t i = 0; i < BHT_COUNT(workers); i++) {
+        puppet_killed(workers[i], SIGKILL);
+    }
+    bhi_context_lock(puppet.context);
+    bhi_pool_give(block);
+    bhi_context_pump_unlock(puppet.context);
+}
+
 /* Nothing goes on where it served no stream. */
 TEST(a_device_of_no_stream_is_not_held) {
     struct bhi_worker *spare = puppet_worker(BHI_RUNNING);

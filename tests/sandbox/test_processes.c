@@ -9,6 +9,7 @@
 #include "worker/host.h"
 #include "worker/opener/cache_files.h"
 #include "worker/opener/opener.h"
+#include "worker/process/alloc.h"
 #include "worker/process/children.h"
 #include "worker/process/device_holder.h"
 #include "worker/session/orphan.h"
@@ -56,6 +57,31 @@ static void end(pid_t pid) {
     BHT_EQ(kill(pid, SIGKILL), 0);
     BHT_EQ(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
 }
+
+/* -- its memory ---------------------------------------------------------------------------------- */
+
+#if !BHI_SANITIZED /* no interposers there */
+
+/* What counts as refused makes the next crash one for want of memory. */
+TEST(memory_is_refused_only_where_none_comes) {
+    static struct bhi_progress_header header;
+    const struct {
+        size_t size;
+        unsigned refused;
+    } rows[] = {{16, 0}, {0, 0}, {SIZE_MAX / 2, 1}};
+    bhi_alloc_watch(&header);
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        const volatile size_t size = rows[i].size;
+        void *p = malloc(8);
+        const uint64_t before = header.refused_allocations;
+        void *moved = realloc(p, size); /* of no bytes: it is freed */
+        BHT_EQ(header.refused_allocations - before, rows[i].refused);
+        free(moved || !size ? moved : p);
+    }
+    bhi_alloc_watch(NULL);
+}
+
+#endif
 
 /* -- the zygote's children --------------------------------------------------------------------- */
 

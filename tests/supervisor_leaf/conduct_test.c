@@ -87,6 +87,12 @@ TEST(log_lines_are_dropped_then_deadly) {
     for (uint64_t i = 0; i < 100000; i++) {
         BHT_EQ(bhi_conduct_line(&slow, i * S / LIMITS.lines_per_s), BHI_CONDUCT_FINE);
     }
+    /* Likewise in pairs: what is left of a unit when it is looked at counts later. */
+    struct bhi_conduct paired = {0};
+    for (uint64_t i = 0; i < 100000; i++) {
+        const uint64_t pair_ns = i / 2 * 2 * S / LIMITS.lines_per_s;
+        BHT_EQ(bhi_conduct_line(&paired, pair_ns + i % 2 * MS), BHI_CONDUCT_FINE);
+    }
 }
 
 TEST(messages_that_were_asked_for_are_free) {

@@ -53,6 +53,20 @@ TEST(test_worker_cannot_write) {
     munmap(copy, bytes);
 }
 
+static uint64_t number_at_wake;
+
+BHT_WRAP(void, bhi_futex_wake, const _Atomic uint32_t *word, bool shared, int how_many) {
+    number_at_wake = word == &f.lane.header->abort_word ? f.lane.header->abort_seq : 0;
+    __real_bhi_futex_wake(word, shared, how_many);
+}
+
+/* The watchdog that sees the new word must see what is to be stopped. */
+TEST(an_aborts_number_is_there_before_the_watchdog_wakes) {
+    bhi_lane_abort(&f.lane, 7);
+    BHT_EQ(number_at_wake, 7);
+    BHT_EQ(f.view.header->abort_seq, 7);
+}
+
 TEST(test_ring_is_mirrored) {
     for (uint64_t i = 0; i < CAPACITY; i += 509) {
         f.lane.ring[i] = (uint8_t)i;
