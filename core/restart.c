@@ -3,6 +3,7 @@
 #define FIRST_BACKOFF_NS (10ull * 1000000)
 #define LAST_BACKOFF_NS  (1000ull * 1000000)
 #define LATE_IN_A_WINDOW 4u /* late ends, or the slowest failed starts */
+#define TAKEN_IN_A_ROW   8u /* deaths by others, times the budget */
 
 void bhi_restart_init(struct bhi_restart *restart, uint32_t budget, uint64_t window_ns,
                       uint64_t now_ns) {
@@ -14,6 +15,7 @@ void bhi_restart_refill(struct bhi_restart *restart, uint64_t now_ns) {
     restart->credit_ns = restart->window_ns;
     restart->credit_at_ns = now_ns;
     restart->losses = 0;
+    restart->taken = 0;
     restart->starting_fails = false;
     restart->not_before_ns = 0;
 }
@@ -49,26 +51,20 @@ static bool charge_again(struct bhi_restart *restart, uint64_t now_ns) {
     return charge(restart, took_ns > least_ns ? took_ns : least_ns, now_ns);
 }
 
-bool bhi_restart_lost(struct bhi_restart *restart, bool blamed, uint64_t now_ns) {
-    bool productive = restart->productive;
-    const bool started = restart->served_at_ns;
-    bool lived = restart->served_at_ns && now_ns - restart->served_at_ns >= cost_ns(restart);
+/* Its worker is gone. Returns true if it had completed something. */
+static bool let_go(struct bhi_restart *restart, uint64_t now_ns) {
+    const bool productive = restart->productive;
+    const bool lived = restart->served_at_ns && now_ns - restart->served_at_ns >= cost_ns(restart);
     restart->served_at_ns = 0;
     restart->productive = false;
     restart->not_before_ns = 0;
     if (productive || lived) {
         restart->losses = 0;
     }
-    if (blamed || productive) {
-        return false;
-    }
-    const bool again = !started && restart->starting_fails;
-    const bool spent =
-        again ? charge_again(restart, now_ns) : charge(restart, cost_ns(restart), now_ns);
-    restart->starting_fails = !started;
-    if (spent) {
-        return true;
-    }
+    return productive;
+}
+
+static void back_off(struct bhi_restart *restart, uint64_t now_ns) {
     if (restart->losses) {
         uint64_t backoff_ns = FIRST_BACKOFF_NS;
         for (uint32_t i = 1; i < restart->losses && backoff_ns < LAST_BACKOFF_NS; i++) {
@@ -78,6 +74,34 @@ bool bhi_restart_lost(struct bhi_restart *restart, bool blamed, uint64_t now_ns)
             now_ns + (backoff_ns < LAST_BACKOFF_NS ? backoff_ns : LAST_BACKOFF_NS);
     }
     restart->losses++;
+}
+
+bool bhi_restart_lost(struct bhi_restart *restart, bool blamed, uint64_t now_ns) {
+    const bool started = restart->served_at_ns, productive = let_go(restart, now_ns);
+    if (blamed || productive) {
+        restart->taken = 0;
+        return false;
+    }
+    const bool again = !started && restart->starting_fails;
+    const bool spent =
+        again ? charge_again(restart, now_ns) : charge(restart, cost_ns(restart), now_ns);
+    restart->starting_fails = !started;
+    if (!spent) {
+        back_off(restart, now_ns);
+    }
+    return spent;
+}
+
+bool bhi_restart_taken(struct bhi_restart *restart, bool waits, uint64_t now_ns) {
+    const bool started = restart->served_at_ns, productive = let_go(restart, now_ns);
+    if (productive || (started && !waits)) {
+        restart->taken = 0;
+    } else if (++restart->taken > (uint64_t)TAKEN_IN_A_ROW * restart->budget) {
+        return true;
+    }
+    if (!productive) {
+        back_off(restart, now_ns);
+    }
     return false;
 }
 

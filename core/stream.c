@@ -126,28 +126,50 @@ bool bhi_stream_reset(struct bhi_core_stream *stream) {
     return true;
 }
 
-void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const bh_detail *why) {
-    struct bhi_core *core = stream->core;
+static void without_worker(struct bhi_core_stream *stream) {
     stream->state = BHI_STREAM_WANTING;
     stream->worker = NULL;
-    core->ops->stream_changed(stream);
+    stream->core->ops->stream_changed(stream);
+}
+
+/* |lead|: before the last death's own message. */
+static void give_up(struct bhi_core_stream *stream, const char *lead, const bh_detail *why) {
+    bh_detail trouble;
+    BHI_FAIL(&trouble, "", why->reason, .status = BH_UNAVAILABLE, .said = lead, .after = why);
+    bhi_stream_unavailable(stream, &trouble, true);
+}
+
+void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const bh_detail *why) {
+    struct bhi_core *core = stream->core;
+    without_worker(stream);
     bool spent = bhi_restart_lost(&stream->restart, blamed, core->ops->now_ns(core));
     if (!blamed) {
         stream->trouble = *why;
     }
-    if (!spent) {
-        return;
+    if (spent) {
+        char lead[200];
+        bhi_format(lead, sizeof lead,
+                   "stream %s: its workers die before they complete anything, and its restart "
+                   "budget (%u in %llu s) is spent; the last: ",
+                   stream->name, stream->restart.budget,
+                   (unsigned long long)(stream->restart.window_ns / 1000000000));
+        give_up(stream, lead, why);
     }
-    bh_detail trouble;
-    char said[200];
-    bhi_format(
-        said, sizeof said,
-        "stream %s: its workers die before they complete anything, and its restart budget (%u "
-        "in %llu s) is spent; the last: ",
-        stream->name, stream->restart.budget,
-        (unsigned long long)(stream->restart.window_ns / 1000000000));
-    BHI_FAIL(&trouble, "", why->reason, .status = BH_UNAVAILABLE, .said = said, .after = why);
-    bhi_stream_unavailable(stream, &trouble, true);
+}
+
+void bhi_stream_taken_worker(struct bhi_core_stream *stream, const bh_detail *why) {
+    struct bhi_core *core = stream->core;
+    without_worker(stream);
+    stream->trouble = *why;
+    if (bhi_restart_taken(&stream->restart, !bhi_list_empty(&stream->queue),
+                          core->ops->now_ns(core))) {
+        char lead[200];
+        bhi_format(lead, sizeof lead,
+                   "stream %s: others have ended %llu of its workers in a row before one completed "
+                   "anything; the last: ",
+                   stream->name, (unsigned long long)stream->restart.taken);
+        give_up(stream, lead, why);
+    }
 }
 
 void bhi_stream_starved(struct bhi_core_stream *stream, const bh_detail *why) {

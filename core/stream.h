@@ -50,6 +50,8 @@ void bhi_stream_bereaved(struct bhi_core_stream *stream);
 /* The bound worker is gone, or none could be started. |blamed|: see bhi_restart_lost. |why|
  * explains a failed start. */
 void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const bh_detail *why);
+/* Others have ended the bound worker, or its zygote, and no submission pays: bhi_restart_taken. */
+void bhi_stream_taken_worker(struct bhi_core_stream *stream, const bh_detail *why);
 /* No worker could be started, because the process has no free descriptor. This costs no budget. The
  * start is tried again soon; after 400 ms without success the stream is UNAVAILABLE with |why| for
  * one second. */

@@ -113,7 +113,7 @@ struct bhi_death {
     struct bhi_outcome outcome;            /* of the culprit, with its message */
     struct bhi_progress_snapshot snapshot; /* the last one */
     bool closing;                          /* the context closes: nothing is put back */
-    bool excused;                          /* its zygote died, so no submission is to blame */
+    bool excused;                          /* the stream goes to another device: it costs nothing */
     bool others_would_fail;                /* another worker could not start either */
     enum bhi_cause cause;
     bh_detail why; /* why a start failed, or how an idle worker died; else empty */

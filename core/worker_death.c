@@ -350,8 +350,12 @@ static void leave_stream(struct bhi_core_worker *worker, const struct bhi_death 
     if (worker->life.kill != BHI_KILL_RETIRED) {
         bhi_stream_bereaved(stream);
     }
-    bhi_stream_lost_worker(stream, blame || death->excused || worker->life.kill == BHI_KILL_RETIRED,
-                           &death->why);
+    const bool is_free = blame || death->excused || worker->life.kill == BHI_KILL_RETIRED;
+    if (!is_free && ended_by_others(worker, death)) {
+        bhi_stream_taken_worker(stream, &death->why);
+    } else {
+        bhi_stream_lost_worker(stream, is_free, &death->why);
+    }
 }
 
 bool bhi_core_worker_may_depart(const struct bhi_core_worker *worker) {

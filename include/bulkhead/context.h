@@ -45,9 +45,10 @@ typedef struct bh_context_options {
     uint32_t restart_budget;    /* how many counted deaths of its workers within restart_window_ns a
                                 stream survives; one more makes it UNAVAILABLE. At least 1; default
                                 16. A death counts only if the worker had completed nothing and no
-                                submission is to blame. The second counted death in a row delays the
-                                next worker by 10 ms; each further one doubles the delay, to at most
-                                1 s */
+                                submission is to blame, nor somebody else who killed it. Of such
+                                kills a stream that waits survives eight times as many in a row. The
+                                second death in a row before a result delays the next worker by 10
+                                ms; each further one doubles the delay, to at most 1 s */
     uint64_t restart_window_ns; /* the budget refills evenly, but not between failed starts in a
                                     row; an empty one is full again after this time. A stream whose
                                     budget is spent stays UNAVAILABLE for this time; default 60 s;

@@ -87,7 +87,7 @@ static enum bhi_cause judge_signal(const struct bhi_worker *worker, enum bhi_oom
         bhi_format(message + used, size - (size_t)used,
                    ": the host allows a process %llu s of processor time (raise ulimit -t)",
                    (unsigned long long)bhi_limit_of_workers(RLIMIT_CPU));
-        return cause;
+        return bhi_worker_served(worker) ? cause : BHI_CAUSE_DOUBTFUL; /* each start ends so */
     }
     if (signal == SIGKILL && oom != BHI_OOM_OTHERS && !bhi_worker_has_cgroup(worker)) {
         const uint64_t kills = bhi_oom_kills();
@@ -300,9 +300,6 @@ static struct bhi_death judge_death(struct bhi_worker *worker, char message[512]
     }
     death.others_would_fail =
         !was_running && (death.why.status == BH_NO_DEVICE || death.why.status == BH_UNSUPPORTED);
-    /* A zygote's death is no stream's fault: the stream gets another worker. A zygote that dies
-     * whenever it starts a worker does count. Otherwise the starts would never end. */
-    death.excused = was_running && worker->zygote->state == BHI_ZYGOTE_LOST;
     return death;
 }
 

@@ -164,3 +164,54 @@ TEST(test_a_late_end_costs_a_quarter) {
     BHT_TRUE(bhi_restart_late(&restart, 4000 * MS, 5 * MS));
     BHT_TRUE(!bhi_restart_late(&restart, 4000 * MS, 1005 * MS)); /* one has come back */
 }
+
+/* E9: others' kills say nothing about a stream, but nothing waits for ever. */
+TEST(what_others_end_is_free_up_to_a_limit) {
+    struct bhi_restart restart = fresh();
+    for (int i = 0; i < 32; i++) { /* while it starts, and before its first result */
+        BHT_TRUE(!bhi_restart_taken(&restart, true, (uint64_t)i * 2000 * MS));
+        bhi_restart_served(&restart, (uint64_t)i * 2000 * MS);
+    }
+    BHT_EQ(restart.credit_ns, 4000 * MS);
+    BHT_TRUE(bhi_restart_taken(&restart, true, 64000 * MS));
+    bhi_restart_refill(&restart, 64000 * MS);
+    BHT_TRUE(!bhi_restart_taken(&restart, true, 64000 * MS));
+}
+
+TEST(what_ends_a_row_of_deaths_by_others) {
+    enum { RESULT, BLAMED, NOTHING_WAITS, STARTING };
+    for (int how = RESULT; how <= STARTING; how++) {
+        struct bhi_restart restart = fresh();
+        for (int i = 0; i < 100; i++) {
+            if (how != STARTING) {
+                bhi_restart_served(&restart, 1);
+            }
+            restart.productive = how == RESULT;
+            const bool over = how == BLAMED && i % 32 == 31
+                                  ? bhi_restart_lost(&restart, true, 1)
+                                  : bhi_restart_taken(&restart, how == BLAMED, 1);
+            if (over) {
+                BHT_EQ(how, STARTING);
+                BHT_EQ(i, 32);
+                break;
+            }
+            BHT_TRUE(how != STARTING || i < 32);
+        }
+        BHT_EQ(restart.credit_ns, 4000 * MS);
+    }
+}
+
+/* As after any other death before a result: a worker that is killed whenever it starts does not keep a
+ * processor busy. */
+TEST(deaths_by_others_are_backed_off) {
+    struct bhi_restart restart = fresh();
+    static const uint64_t pauses_ms[] = {0, 10, 20, 40};
+    for (size_t i = 0; i < BHT_COUNT(pauses_ms); i++) {
+        BHT_TRUE(!bhi_restart_taken(&restart, true, 5 * MS));
+        BHT_EQ(restart.not_before_ns, i ? (5 + pauses_ms[i]) * MS : 0);
+    }
+    bhi_restart_served(&restart, 6 * MS);
+    restart.productive = true;
+    BHT_TRUE(!bhi_restart_taken(&restart, true, 7 * MS));
+    BHT_EQ(restart.not_before_ns, 0);
+}

@@ -97,27 +97,37 @@ TEST(case_50_it_heals_when_the_window_has_passed) {
     fx_expect_healthy(l.context, l.healthy);
 }
 
-/* Kills the idle worker: the budget pays for it, unless it had completed something. */
-static void kill_idle(bh_stream *stream) {
+/* Ends the idle worker with |signal|: if it could have sent that itself, the budget pays for it, unless
+ * it had completed something. */
+static void end_idle(bh_stream *stream, int signal) {
     pid_t pid = fx_ready(stream);
-    fx_kill(pid, SIGKILL);
+    fx_kill(pid, signal);
     WAIT_UNTIL(bh_stream_worker_pid(stream) != pid, 20000);
 }
 
 TEST(case_50_two_deaths_in_one_window_are_too_many_for_a_budget_of_one) {
     struct loop l = loop_open(NULL, 1, 600000 * bht_slowness() * FX_MS);
-    kill_idle(l.stream);
-    kill_idle(l.stream);
+    end_idle(l.stream, SIGSEGV);
+    end_idle(l.stream, SIGSEGV);
     expect_unavailable(&l);
     fx_expect_healthy(l.context, l.healthy);
 }
 
-/* Killed as often as one likes: no crash loop, as long as something gets done. */
+/* SIGKILL comes from others: that says nothing about the stream. */
+TEST(case_50_kills_by_others_are_no_crash_loop) {
+    struct loop l = loop_open(NULL, 1, 600000 * bht_slowness() * FX_MS);
+    for (int i = 0; i < 4; i++) {
+        end_idle(l.stream, SIGKILL);
+    }
+    fx_expect_healthy(l.context, l.stream);
+}
+
+/* However often they die: no crash loop, as long as something gets done. */
 TEST(case_50_a_worker_that_got_something_done_is_no_crash_loop) {
     struct loop l = loop_open(NULL, 1, 600000 * bht_slowness() * FX_MS);
     for (int i = 0; i < 4; i++) {
         fx_expect_healthy(l.context, l.stream);
-        kill_idle(l.stream);
+        end_idle(l.stream, SIGSEGV);
     }
     fx_expect_healthy(l.context, l.stream);
 }
@@ -126,7 +136,7 @@ TEST(case_50_a_healthy_period_gives_the_budget_back) {
     const uint64_t window_ns = BHT_SECOND_MS / 2 * FX_MS;
     struct loop l = loop_open(NULL, 1, window_ns);
     for (int i = 0; i < 3; i++) {
-        kill_idle(l.stream);
+        end_idle(l.stream, SIGSEGV);
         fx_ready(l.stream);
         uint64_t healthy_ns = bht_now_ns();
         WAIT_UNTIL(bht_now_ns() > healthy_ns + window_ns, 20000);

@@ -208,7 +208,6 @@ bool burial_bury(struct world *world, struct worker *worker) {
         .outcome = worker->death,
         .snapshot = worker_snapshot(worker),
         .closing = world->closed,
-        .excused = worker->ready && worker->zygote_lost,
         .cause = was_killed_by_others(worker) ? BHI_CAUSE_OUTSIDE : BHI_CAUSE_OWN,
         .others_would_fail = !worker->ready && worker->death.exit_code == 1,
         .why = {.status = BH_UNAVAILABLE, .message = "it died"},
@@ -225,7 +224,9 @@ bool burial_bury(struct world *world, struct worker *worker) {
     confirm(world, worker);
     bool lost = judge(world, worker, world->closed);
     const bool planned = core_worker->life.kill == BHI_KILL_RETIRED && index != NOBODY;
-    bool productive = lost || death.excused || planned || worker->productive;
+    const bool taken = !lost && !planned &&
+                       (was_killed_by_others(worker) || death.outcome.status == BH_ZYGOTE_LOST);
+    bool productive = lost || planned || worker->productive;
     tally_if(planned, TALLY_REPLACED);
     count_death(world, worker, lost);
     for (struct worker **at = &world->workers; *at; at = &(*at)->next) {
@@ -248,12 +249,13 @@ bool burial_bury(struct world *world, struct worker *worker) {
         uint64_t cost_ns =
             world->program->streams[index].window_ms * MS / world->program->streams[index].budget;
         bool lived = worker->ready && world->now_ns - worker->ready_ns >= cost_ns;
-        FAIL_IF(world,
-                !lost && !death.excused && !planned &&
-                    world->streams[index]->core.trouble.status == BH_OK,
+        FAIL_IF(world, !lost && !planned && world->streams[index]->core.trouble.status == BH_OK,
                 "budget", "stream %d does not say why it has no worker", index);
         losses_check_backoff(world, index, lived || worker->productive, productive);
-        if (!death.others_would_fail) {
+        if (taken) {
+            losses_check_taken(world, index, worker->productive, !worker->ready);
+        } else if (!death.others_would_fail) {
+            world->streams[index]->taken = productive ? 0 : world->streams[index]->taken;
             losses_check_budget(world, index, productive, !worker->ready);
         }
         losses_end(world, index);
@@ -322,6 +324,7 @@ bool burial_leave(struct world *world, struct worker *worker) {
     worker->stream = NOBODY;
     worker->left = index;
     losses_check_backoff(world, index, true, true);
+    world->streams[index]->taken = 0;
     losses_check_budget(world, index, true, false);
     losses_end(world, index);
     return true;

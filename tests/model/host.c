@@ -71,7 +71,8 @@ bool host_submit(struct world *world, int number) {
     if (world->oracle.gives_up[work->stream] != 0 && stream->heals &&
         world->now_ns - stream->gave_up_ns >=
             world->program->streams[work->stream].window_ms * MS) {
-        stream->losses = stream->row = 0, oracle_healed(world, work->stream), tally(TALLY_HEALED);
+        stream->losses = stream->row = stream->taken = 0, oracle_healed(world, work->stream),
+        tally(TALLY_HEALED);
     }
     oracle_submit(world, number);
     struct due refusal;
@@ -241,7 +242,7 @@ bool host_reset(struct world *world, int s) {
     tally_if(world->oracle.failure[s] != NOBODY, TALLY_RESET);
     oracle_reset(world, s);
     oracle_healed(world, s);
-    stream->losses = stream->row = 0;
+    stream->losses = stream->row = stream->taken = 0;
     FAIL_IF(world,
             bhi_stream_reset(&stream->core) != was || stream->core.state == BHI_STREAM_UNAVAILABLE,
             "budget", "stream %d is reset and still UNAVAILABLE", s);

@@ -70,6 +70,27 @@ void losses_check_budget(struct world *world, int index, bool productive, bool s
     oracle_lost_worker(world, index, now_ns);
 }
 
+static bool something_waits(const struct world *world, int index) {
+    for (int work = 0; work < world->submitted; work++) {
+        const struct life *life = &world->lives[work];
+        if (world->program->works[work].stream == index && life->queued && !life->ended) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void losses_check_taken(struct world *world, int index, bool productive, bool starting) {
+    struct world_stream *stream = world->streams[index];
+    const bool gave_up = stream->core.state == BHI_STREAM_UNAVAILABLE;
+    const uint32_t most = 8 * world->program->streams[index].budget;
+    const bool counts = !productive && (starting || gave_up || something_waits(world, index));
+    stream->taken = counts ? stream->taken + 1 : 0;
+    FAIL_IF(world, gave_up != (stream->taken > most), "E9",
+            "stream %d %s after others have ended %u of its workers in a row; budget %u", index,
+            gave_up ? "gives up" : "goes on", stream->taken, most / 8);
+}
+
 void losses_begin(struct world *world, int index, uint64_t statuses) {
     world->oracle.gives_up[index] = statuses;
     world_core_ops.ref_stream(&world->streams[index]->core);

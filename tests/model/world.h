@@ -74,6 +74,7 @@ struct world_stream {
     bool heals; /* UNAVAILABLE: once the window has passed since */
     uint64_t gave_up_ns;
     uint32_t losses;      /* unproductive ones in a row */
+    uint32_t taken;       /* unproductive ones by others in a row, while something waited */
     uint32_t row;         /* failed starts in a row; what they cost, and when the first and the */
     uint64_t row_cost_ns; /* last failed */
     uint64_t row_since_ns, row_until_ns;
@@ -222,6 +223,8 @@ void losses_end(struct world *world, int index);
 void losses_check_backoff(struct world *world, int index, bool good, bool productive);
 /* May the stream give up? Must it (case 50)? |starting|: the worker had not been ready. */
 void losses_check_budget(struct world *world, int index, bool productive, bool starting);
+/* Others ended its worker: that is free, but eight times the budget in a row is the most (E9). */
+void losses_check_taken(struct world *world, int index, bool productive, bool starting);
 
 /* core_ops.c */
 extern const struct bhi_core_ops world_core_ops;

@@ -6,6 +6,7 @@
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/worker/outbox.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 TEST(a_spare_is_taken) {
@@ -61,31 +62,52 @@ TEST(a_pause_is_kept) {
 
 /* -- what a death costs ------------------------------------------------------------------------ */
 
-/* A worker that serves, with nothing in its lane, dies. True: its stream is charged for it. */
-static bool charged(enum bhi_life_state state, enum bhi_zygote_state zygote) {
-    puppet_again();
-    struct bhi_worker *worker = puppet_worker(state);
-    puppet_bind(worker, puppet.stream);
-    puppet.zygote->state = zygote;
-    if (zygote != BHI_ZYGOTE_LOST) { /* which would not tell */
-        puppet_end_process(worker, CLD_KILLED, SIGKILL);
-    }
-    const struct bhi_restart *restart = &puppet.stream->core.restart;
-    const uint64_t credit_ns = restart->credit_ns;
-    puppet_bury(worker);
-    BHT_EQ(puppet.stream->core.state, BHI_STREAM_WANTING);
-    const bool spent = restart->credit_ns < credit_ns;
-    BHT_EQ(restart->losses, spent);
-    return spent;
-}
+static const struct {
+    enum bhi_life_state state;
+    int signal; /* 0: its zygote dies, and nobody tells how it ended */
+    uint64_t used_s;
+    bool charged;
+} deaths[] = {
+    {BHI_RUNNING, SIGSEGV, 0, true},
+    {BHI_RUNNING, SIGKILL, 0, false},
+    {BHI_RUNNING, SIGTERM, 0, false},
+    {BHI_RUNNING, 0, 0, false},
+    {BHI_HELD, SIGSEGV, 0, true},
+    {BHI_HELD, SIGSYS, 0, true},
+    {BHI_HELD, SIGKILL, 0, false},
+    {BHI_HELD, 0, 0, false},
+    /* The host allows it 1000 s of processor time, and that is why it was killed. Each start would be. */
+    {BHI_HELD, SIGKILL, 1000, true},
+    {BHI_RUNNING, SIGKILL, 1000, false},
+};
 
-/* A zygote takes all its workers along: that is no stream's fault. One whose workers never become
- * ready is charged for all the same, or it would be tried for ever. */
-TEST(the_death_of_a_zygote_is_nobodys_fault) {
-    BHT_TRUE(charged(BHI_RUNNING, BHI_ZYGOTE_READY));
-    BHT_TRUE(!charged(BHI_RUNNING, BHI_ZYGOTE_LOST));
-    BHT_TRUE(charged(BHI_HELD, BHI_ZYGOTE_READY));
-    BHT_TRUE(charged(BHI_HELD, BHI_ZYGOTE_LOST));
+/* Its worker dies with nothing in its lane, and a submission waits: what does that cost the stream? What
+ * others end, or the death of the zygote, says nothing about it. */
+TEST(what_others_end_is_nobodys_fault) {
+    const struct rlimit limit = {1000, 1000};
+    BHT_EQ(setrlimit(RLIMIT_CPU, &limit), 0);
+    for (size_t i = 0; i < BHT_COUNT(deaths); i++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_worker(deaths[i].state);
+        puppet_bind(worker, puppet.stream);
+        worker->core.life.limited_ns = (deaths[i].used_s + 1) * UINT64_C(1000000000) - 1;
+        if (deaths[i].signal) {
+            puppet_end_process(worker, CLD_KILLED, deaths[i].signal);
+        } else {
+            puppet.zygote->state = BHI_ZYGOTE_LOST;
+        }
+        const struct bhi_restart *restart = &puppet.stream->core.restart;
+        const uint64_t credit_ns = restart->credit_ns;
+        puppet_bury(worker);
+        BHT_EQ(puppet.stream->core.state, BHI_STREAM_WANTING);
+        BHT_EQ(restart->losses, 1); /* the next one is backed off, whoever ends it */
+        if ((restart->credit_ns < credit_ns) != deaths[i].charged ||
+            restart->taken != (!deaths[i].charged && deaths[i].state == BHI_HELD)) {
+            BHT_FAIL("row %zu: it costs %llu ns, and is number %llu in a row", i,
+                     (unsigned long long)(credit_ns - restart->credit_ns),
+                     (unsigned long long)restart->taken);
+        }
+    }
 }
 
 /* -- memory ------------------------------------------------------------------------------------ */

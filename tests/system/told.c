@@ -18,7 +18,7 @@ TEST(the_log_tells_of_deaths) {
     /* The second dies idle before it has completed anything, and the one after it while starting.
      */
     pid = fx_ready(stream);
-    fx_kill(pid, SIGKILL);
+    fx_kill(pid, SIGSEGV);
     WAIT_UNTIL(fx_logged_at(BH_LOG_WARNING, "stream named", "idle"), 20000);
     WAIT_UNTIL(fx_logged_at(BH_LOG_ERROR, "stream named", "restart budget (1 in 60 s) is spent"),
                20000);
