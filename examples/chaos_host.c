@@ -1,14 +1,17 @@
 /* A filter service to break: docs/chaos.md, "Test your host".
- * Usage: example_chaos_host REQUESTS [RETRIES [DEADLINE_IN_SECONDS]]
+ * Usage: example_chaos_host REQUESTS [RETRIES [DEADLINE_IN_SECONDS [HISTORY]]]
  *
  * Eight slots, each with a stream, work on REQUESTS requests: compile the GLSL that came with the
  * request, run it over an array, compare each number with the processor's. One thread waits for all
  * of them, in an epoll loop. What was lost with something else is submitted again, RETRIES times
  * (default: 1); so is what may not be the request's own fault. It permits $BULKHEAD_CHAOS.
+ * With HISTORY it writes down what it has asked for, seen and answered, for `bulkhead chaos --check`.
  * Prints a line of counts. The exit status is 0 if all requests have had the right answer. */
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/history.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -33,6 +36,7 @@ static struct {
 
 static bh_context *context;
 static bh_queue *queue;
+static bh_history *history; /* NULL: none is kept */
 static unsigned requests, retries = 1, deadline_s = 10, busy;
 
 static const char border[] = "uint at(uint i) { return source[min(i, source.length() - 1u)]; }\n";
@@ -42,21 +46,22 @@ static uint32_t number(unsigned request, uint32_t i) {
 }
 
 /* The same as the kernel. */
-static bool is_right(const uint32_t *out, unsigned request) {
+static const uint32_t *answer_of(unsigned request) {
+    static uint32_t answer[COUNT];
     for (uint32_t i = 0; i < COUNT; i++) {
         uint32_t sum = 0;
         for (uint32_t k = 0; k < TAPS; k++) {
             const uint32_t j = i + k < COUNT ? i + k : COUNT - 1;
             sum = (sum ^ number(request, j)) * (2 * request + 1);
         }
-        if (out[i] != sum) {
-            return false;
-        }
+        answer[i] = sum;
     }
-    return true;
+    return answer;
 }
 
 static bh_status watch(struct slot *slot, bh_event *event, bh_detail *why) {
+    bh_history_attempted(history, slot->request + 1, event, false,
+                         slot->kernel ? answer_of(slot->request) : NULL, COUNT * sizeof(uint32_t));
     const bh_status status = bh_queue_add(queue, event, (uintptr_t)slot, why);
     bh_event_release(event); /* the queue has it */
     return status;
@@ -126,6 +131,7 @@ static void begin(struct slot *slot);
 /* The slot's request is over; the next one begins. */
 static void end(struct slot *slot, unsigned *count) {
     ++*count;
+    bh_history_answered(history, slot->request + 1, count == &counts.right);
     release(slot);
     slot->request += SLOTS, slot->retries = 0;
     busy--;
@@ -165,6 +171,7 @@ static void event_ended(struct slot *slot, const bh_completion *ended) {
     bh_detail why = {0};
     bh_verdict verdict = {.struct_size = sizeof verdict};
     bh_status status;
+    bh_history_ended(history, ended->event);
     if (ended->status != BH_OK && bh_event_verdict(ended->event, &verdict) == BH_OK) {
         if (!is_innocent(&verdict) || slot->retries == retries) {
             end(slot, &counts.lost);
@@ -179,7 +186,9 @@ static void event_ended(struct slot *slot, const bh_completion *ended) {
     } else if ((status = bh_buffer_read(slot->out, 0, data, sizeof data, BH_NOW, &why)) != BH_OK) {
         go_on(slot, status, &why);
     } else {
-        end(slot, is_right(data, slot->request) ? &counts.right : &counts.wrong);
+        bh_history_used(history, ended->event, data, sizeof data);
+        end(slot, memcmp(data, answer_of(slot->request), sizeof data) == 0 ? &counts.right
+                                                                           : &counts.wrong);
     }
 }
 
@@ -194,6 +203,9 @@ int main(int argc, char **argv) {
     bh_status status = bh_context_create(&settings, &context, &why);
     if (status == BH_OK) {
         status = bh_queue_create(&queue, &why);
+    }
+    if (status == BH_OK && argc > 4) {
+        status = bh_history_create(argv[4], 600 * NS_PER_S, &history, &why);
     }
     for (unsigned i = 0; i < SLOTS && status == BH_OK; i++) {
         snprintf(slots[i].name, sizeof slots[i].name, "slot-%u", i);
@@ -227,6 +239,9 @@ int main(int argc, char **argv) {
     }
     close(loop);
     bh_queue_destroy(queue);
+    if (history && bh_history_finish(history, &why) != BH_OK) {
+        fprintf(stderr, "%s\n", why.message);
+    }
     printf("{\"right\": %u, \"wrong\": %u, \"lost\": %u, \"retried\": %u, \"victims\": %u, "
            "\"others\": %u, \"most\": %u}\n",
            counts.right, counts.wrong, counts.lost, counts.retried, counts.victims, counts.others,

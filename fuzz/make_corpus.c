@@ -622,7 +622,8 @@ static void ptx_dictionary(void) {
     "{\"kind\":\"end\",\"at_ns\":40,\"op\":" op ",\"lost\":false,\"state\":\"" state               \
     "\",\"status\":\"" status "\",\"executed\":\"" executed "\",\"signal\":" signal                \
     ",\"worker_pid\":" pid ",\"origin\":" origin ",\"hops\":" hops                                 \
-    ",\"submitted_ns\":10,\"started_ns\":20,\"ended_ns\":30,\"changed\":false}\n"
+    ",\"submitted_ns\":10,\"started_ns\":20,\"ended_ns\":30,\"blame\":\"none\",\"changed\":false}" \
+    "\n"
 #define HISTORY_FAULT(op, number, kind, pids)                                                      \
     "{\"kind\":\"fault\",\"at_ns\":25,\"op\":" op ",\"stream\":0,\"number\":" number               \
     ",\"fault\":\"" kind "\",\"outside\":false,\"missed\":false,\"pids\":[" pids                   \
@@ -631,6 +632,15 @@ static void ptx_dictionary(void) {
     "{\"kind\":\"sample\",\"at_ns\":50,\"descriptors\":20,\"processes\":4,\"files\":3,\"rss_"      \
     "bytes\":"                                                                                     \
     "8000000,\"idle\":true}\n"
+
+#define HISTORY_ATTEMPT(op, request)                                                               \
+    "{\"kind\":\"attempt\",\"at_ns\":10,\"op\":" op ",\"request\":" request                        \
+    ",\"once\":true,\"expects\":true,\"expected\":\"00112233445566778899aabbccddeeff\"}\n"
+#define HISTORY_RESULT(op)                                                                         \
+    "{\"kind\":\"result\",\"at_ns\":41,\"op\":" op                                                 \
+    ",\"status\":\"OK\",\"digest\":\"00112233445566778899aabbccddeeff\"}\n"
+#define HISTORY_ANSWER(request, good)                                                              \
+    "{\"kind\":\"answer\",\"at_ns\":45,\"request\":" request ",\"good\":" good "}\n"
 
 static void history_seeds(void) {
     static const char *const seeds[] = {
@@ -656,17 +666,24 @@ static void history_seeds(void) {
                 "{\"kind\":\"stall\",\"at_ns\":32,\"lasted_ns\":9,\"pid\":7}\n{\"kind\":"
                 "\"overflow\"}"
                 "\n",
+        HISTORY_HEADER HISTORY_ATTEMPT("3", "1")
+            HISTORY_END("3", "ready", "OK", "yes", "0", "100", "3", "0") HISTORY_RESULT("3")
+                HISTORY_ANSWER("1", "true") HISTORY_ATTEMPT("4", "2")
+                    HISTORY_END("4", "poisoned", "WORKER_SIGNAL", "unknown", "9", "100", "4", "0")
+                        HISTORY_ATTEMPT("5", "2") HISTORY_ANSWER("2", "false")
+                            HISTORY_SAMPLE HISTORY_SAMPLE "{\"kind\":\"complete\"}\n",
     };
     write_texts("history", seeds, sizeof seeds / sizeof seeds[0]);
 }
 
 static void history_dictionary(void) {
     static const char *const words[] = {
-        "kind",     "op",          "end",         "result",      "fault",  "healed",   "sample",
-        "stall",    "refused",     "inputs",      "wait",        "reuses", "true",     "false",
-        "ready",    "poisoned",    "pending",     "lost",        "pids",   "zygote",   "garbage",
-        "oom",      "slow",        "stop",        "origin",      "hops",   "complete", "overflow",
-        "DEADLINE", "WORKER_LOST", "ZYGOTE_LOST", "UNAVAILABLE",
+        "kind",        "op",          "end",     "result", "fault",   "healed",   "sample",
+        "stall",       "refused",     "inputs",  "wait",   "reuses",  "true",     "false",
+        "ready",       "poisoned",    "pending", "lost",   "pids",    "zygote",   "garbage",
+        "oom",         "slow",        "stop",    "origin", "hops",    "complete", "overflow",
+        "attempt",     "answer",      "request", "once",   "expects", "DEADLINE", "WORKER_LOST",
+        "ZYGOTE_LOST", "UNAVAILABLE",
     };
     FILE *f = create("history.dict", NULL);
     put_words(f, words, sizeof words / sizeof words[0]);

@@ -19,6 +19,7 @@
  * What it assumes of a complete history: a fault's time was taken just before it was injected;
  * every READY output was read back; after its last fault each stream got work for the bound of
  * recovery, or until something was READY; there are idle samples from the beginning and the end.
+ * The history of a host that has kept its own (host.c) is judged by what it has asked, seen and answered.
  * docs/chaos.md has the rules in full.
  */
 #ifndef BHI_CHAOS_CHECK_CHECK_H

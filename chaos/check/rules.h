@@ -46,6 +46,10 @@ bool bhi_check_recovery(struct bhi_check *check); /* recovery */
 bool bhi_check_leaks(struct bhi_check *check);    /* leak */
 void bhi_check_device(struct bhi_check *check);   /* leak, of device memory */
 
+/* The history of a host is judged by rules of its own. */
+bool bhi_check_is_host(const struct bhi_history *history);
+bool bhi_check_host(struct bhi_check *check);
+
 /* Returns why the times in the verdict of |op| are impossible; NULL if they are possible. */
 const char *bhi_impossible_times(const struct bhi_ledger_op *op);
 

@@ -176,6 +176,23 @@ static const struct bhi_field memory_fields[] = {
     END,
 };
 
+static const struct bhi_field attempt_fields[] = {
+    AT_NS,
+    OP,
+    NUMBER(U64, bhi_record, attempt.request, "request", 1, INT64_MAX),
+    PLAIN(BOOL, bhi_record, attempt.once, "once"),
+    PLAIN(BOOL, bhi_record, attempt.expects, "expects"),
+    PLAIN(DIGEST, bhi_record, attempt.expected, "expected"),
+    END,
+};
+
+static const struct bhi_field answer_fields[] = {
+    AT_NS,
+    NUMBER(U64, bhi_record, answer.request, "request", 1, INT64_MAX),
+    PLAIN(BOOL, bhi_record, answer.good, "good"),
+    END,
+};
+
 static const struct bhi_field stall_fields[] = {
     AT_NS,
     TIME(stall.lasted_ns, "lasted_ns"),
@@ -193,6 +210,8 @@ const struct bhi_fields bhi_record_fields[BHI_RECORD_KINDS] = {
     [BHI_RECORD_SAMPLE] = {"sample", sample_fields},
     [BHI_RECORD_STALL] = {"stall", stall_fields},
     [BHI_RECORD_MEMORY] = {"memory", memory_fields},
+    [BHI_RECORD_ATTEMPT] = {"attempt", attempt_fields},
+    [BHI_RECORD_ANSWER] = {"answer", answer_fields},
 };
 
 /* Every enum above must have the size of an unsigned int. */

@@ -33,6 +33,9 @@ enum bhi_record_kind {
     BHI_RECORD_SAMPLE,  /* what the process holds */
     BHI_RECORD_STALL,   /* the run's clock thread, or one of its processes, could not run */
     BHI_RECORD_MEMORY, /* the memory of a device while the run had no process: before it or after */
+    /* Of a host that has written its own history (<bulkhead/history.h>), in the place of OP: */
+    BHI_RECORD_ATTEMPT, /* an event was submitted for a request */
+    BHI_RECORD_ANSWER,  /* a request was answered */
     BHI_RECORD_KINDS
 };
 
@@ -47,7 +50,7 @@ struct bhi_chaos_work {
 struct bhi_record {
     enum bhi_record_kind kind;
     uint64_t at_ns;
-    uint64_t op;     /* OP, REFUSED, END, RESULT; FAULT: its bait, else 0. From 1 */
+    uint64_t op;     /* OP, REFUSED, END, RESULT, ATTEMPT; FAULT: its bait, else 0. From 1 */
     uint32_t stream; /* OP, REFUSED; FAULT: the stream that it aims at */
     union {
         struct {
@@ -103,6 +106,16 @@ struct bhi_record {
             uint64_t lasted_ns;
             int32_t pid; /* the process; 0: the clock thread */
         } stall;
+        struct {
+            uint64_t request; /* from 1 */
+            bool once;        /* it may not be done twice */
+            bool expects;     /* its result must be: */
+            uint8_t expected[BHI_CHAOS_DIGEST];
+        } attempt;
+        struct {
+            uint64_t request;
+            bool good; /* with a result */
+        } answer;
         struct {
             char device[48];
             bool last;                /* after the run; otherwise before it */

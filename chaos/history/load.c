@@ -253,7 +253,7 @@ static bool take_record(json_t *object, struct bhi_history *history, size_t line
     }
     return bhi_refuse(complaint,
                       "line %zu: 'kind' is '%.64s'; it must be one of: op, refused, end, result, "
-                      "fault, healed, sample, stall, memory, overflow, complete",
+                      "fault, healed, sample, stall, memory, attempt, answer, overflow, complete",
                       line, kind);
 }
 

@@ -247,9 +247,11 @@ void bhi_chaos_report_text(FILE *stream, const struct bhi_history *history,
     print_run(stream, history);
     print_operations(stream, result);
     print_power(stream, history, result);
-    print_faults(stream, result);
-    print_pace(stream, history, result);
-    print_recovery(stream, result);
+    if (history->header.fault_set) { /* otherwise it is a host's own */
+        print_faults(stream, result);
+        print_pace(stream, history, result);
+        print_recovery(stream, result);
+    }
     print_leaks(stream, result);
     print_device_memory(stream, history);
     if (history_path) {
@@ -258,7 +260,8 @@ void bhi_chaos_report_text(FILE *stream, const struct bhi_history *history,
         fprintf(stream, "%s\n", path);
     }
     print_findings(stream, result);
-    if (history_path && result->verdict != BHI_CHAOS_VALID && result->operations) {
+    if (history_path && result->verdict != BHI_CHAOS_VALID && result->operations &&
+        history->header.fault_set) { /* not a host's own */
         fprintf(stream, "\nTo see it again: bulkhead chaos --replay %s\n", path);
     }
 }

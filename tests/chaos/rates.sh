@@ -32,7 +32,7 @@ retries=${RETRIES:-20}
 for seed in $SEEDS; do
     case_name="seed $seed"
     plan "$seed" > plan.jsonl
-    cli chaos --run --schedule plan.jsonl --log hits.jsonl -- "$EXAMPLE" "$requests" "$retries" "$((5 * slowness))"
+    cli chaos --run --schedule plan.jsonl --log hits.jsonl -- "$EXAMPLE" "$requests" "$retries" "$((5 * slowness))" history.jsonl
     # shellcheck disable=SC2016 # jq's
     jq -c --argjson seed "$seed" --slurpfile faults hits.jsonl '{seed: $seed} + . + ($faults |
         {seconds: ([.[].time] | max - min), faults: ([.[] | select(.missed == null) | "\(.fault) \(.target)"] |
@@ -43,5 +43,8 @@ for seed in $SEEDS; do
         expect_status 0
         expect_json ".right == $requests and .others == 0 and .victims == .retried"
     fi
+    cli chaos --check history.jsonl --json
+    expect_status 0
+    expect_json ".verdict == \"valid\" and .power.compared <= $requests"
 done
 finish
