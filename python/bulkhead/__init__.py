@@ -50,6 +50,7 @@ from .errors import (
     WorkerDied,
 )
 from .event import Event
+from .history import History
 from .judgement import Judgement, Largest, Timing, Wrong
 from .judging import Judge, judge
 from .kernel import Kernel, KernelInfo, Parameter, shaders
@@ -83,6 +84,7 @@ __all__ = [
     "Executed",
     "Forked",
     "GuiltyError",
+    "History",
     "InputError",
     "InvalidArgument",
     "InvalidType",
