@@ -2,6 +2,7 @@
 #include <bulkhead/bulkhead.h>
 #include <bulkhead/device.h>
 #include <bulkhead/file.h>
+#include <bulkhead/history.h>
 #include <bulkhead/quarantine.h>
 #include <bulkhead/template.h>
 #include <stdio.h>
@@ -24,5 +25,10 @@ extern bh_submit_info info;
 extern bh_template_options options;
 extern const char *text;
 extern int loop;
+extern bh_history *history;
+extern uint64_t request;
+extern const void *expected;
+extern size_t size;
+extern bool once, good;
 
 void go_on(struct job *job, bh_status status);

@@ -226,8 +226,9 @@ static bool fail(struct bhi_worker *worker, enum failure failure) {
         return false;
     }
     if (failure != NO_FORK) {
-        puppet_end_process(worker, failure == EXITS ? CLD_EXITED : CLD_KILLED,
-                           failure == EXITS     ? 3
+        const bool exits = failure == EXITS || failure == SEEN_FIRST;
+        puppet_end_process(worker, exits ? CLD_EXITED : CLD_KILLED,
+                           exits                ? 3
                            : failure == CRASHES ? SIGSEGV
                                                 : SIGKILL);
     }
