@@ -129,19 +129,12 @@ static int32_t room_on(struct bhi_chaos_run *run, uint32_t stream) {
     return room;
 }
 
-/* Returns the first stream, from |stream| on, that has done some work since its last fault, plus 1; 0 if
- * none has. */
-static int32_t find_worked(struct bhi_chaos_run *run, uint32_t stream) {
-    int32_t found = 0;
+/* Returns true if |stream| has done some work since the last fault. */
+static int32_t has_worked(struct bhi_chaos_run *run, uint32_t stream) {
     pthread_mutex_lock(&run->lock);
-    for (uint32_t i = 0; i < run->stream_count && !found; i++) {
-        const uint32_t at = (stream + i) % run->stream_count;
-        if (run->streams[at].ready >= LEAST_WORK || run->rest_requested) {
-            found = (int32_t)at + 1;
-        }
-    }
+    const bool worked = run->streams[stream].ready >= LEAST_WORK || run->rest_requested;
     pthread_mutex_unlock(&run->lock);
-    return found;
+    return worked;
 }
 
 /* Calls |look| until it returns something, and returns that; 0 after |limit_ns|. */
@@ -193,11 +186,9 @@ static void await_stage(struct bhi_chaos_run *run, const struct bhi_scheduled *f
     nanosleep(&delay, NULL);
 }
 
-/* A stream that recovers does not keep the fault from others: it takes the next one that has worked. */
-static void let_work(struct bhi_chaos_run *run, struct bhi_scheduled *fault) {
+static void let_work(struct bhi_chaos_run *run, const struct bhi_scheduled *fault) {
     if (!run->options->replay && fault->number % 4 != 0) {
-        const int32_t found = await(run, fault->stream, find_worked, work_limit_ns * run->slowness);
-        fault->stream = found ? (uint32_t)found - 1 : fault->stream;
+        (void)await(run, fault->stream, has_worked, work_limit_ns * run->slowness);
     }
 }
 
