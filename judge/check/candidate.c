@@ -402,7 +402,11 @@ static bool run_trial(struct judging *judging, const struct bhi_trial *trial) {
     return good;
 }
 
-static void tell_kernel(const struct bhi_judged_kernel *kernel, bh_judgement *out) {
+/* Nothing is known but the kernel. */
+static void begin(struct judging *judging) {
+    const struct bhi_judged_kernel *kernel = &judging->kernel;
+    bh_judgement *out = judging->out;
+    *out = (bh_judgement){.struct_size = sizeof *out, .deterministic = true};
     snprintf(out->name, sizeof out->name, "%s", kernel->name);
     out->hashed = kernel->has_content;
     memcpy(out->content, kernel->content, sizeof out->content);
@@ -413,9 +417,6 @@ static void run_all(struct judging *judging, bool shared) {
     bh_judgement *out = judging->out;
     bh_stream **const stream = &judging->workers.streams[0];
     judging->workers.shared = shared;
-    *judging->outcome = (struct bhi_judge_outcome){.status = BH_OK};
-    *out = (bh_judgement){.struct_size = sizeof *out, .deterministic = true};
-    tell_kernel(&judging->kernel, out);
     if (!bhi_court_check_kernel(court, &judging->kernel, &court->task->groups, judging->outcome) ||
         !(shared ? bhi_court_borrow(court, stream, judging->outcome)
                  : bhi_court_stream(court, stream, judging->outcome))) {
@@ -439,6 +440,8 @@ static void run_alone_at_last(struct judging *judging) {
     const bool shared = judging->court->shares;
     run_all(judging, shared);
     if (shared && judging->out->verdict != BH_JUDGE_CORRECT && !judging->outcome->called) {
+        *judging->outcome = (struct bhi_judge_outcome){.status = BH_OK};
+        begin(judging);
         run_all(judging, false);
     }
 }
@@ -464,9 +467,8 @@ bool bhi_candidate_try(struct bhi_court *court, struct bhi_candidate *candidate,
     bh_judgement *out = &candidate->judgement;
     struct judging judging = {.court = court, .out = out, .outcome = outcome};
     *outcome = (struct bhi_judge_outcome){.status = BH_OK};
-    *out = (bh_judgement){.struct_size = sizeof *out, .deterministic = true};
     const bool made = bhi_candidate_make(court, &candidate->file, &judging.kernel, outcome);
-    tell_kernel(&judging.kernel, out);
+    begin(&judging);
     if (made) {
         run_alone_at_last(&judging);
         bhi_judged_kernel_free(&judging.kernel);
