@@ -500,7 +500,7 @@ static uint64_t compile_due_ns(struct bhi_core_worker *worker, const struct bhi_
     }
     return bhi_compile_due(&worker->compile, worker->running_since_ns,
                            worker->stream->compile_deadline_ns, worker->core->ops->cpu_ns(worker),
-                           worker->core->ops->stopped(worker), now_ns);
+                           now_ns);
 }
 
 /* Why the worker of a running submission past its time is killed without an attempt to stop it. */

@@ -131,9 +131,8 @@ uint64_t bhi_lesson_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     }
     struct bhi_core_worker *core = &worker->core;
     const uint64_t limit_ns = lessons->until_ns - lessons->since_ns;
-    const uint64_t due_ns =
-        bhi_compile_due(&core->compile, lessons->since_ns, limit_ns, bhi_proc_cpu_ns(core->pid),
-                        bhi_proc_is_stopped(&worker->place), now_ns);
+    const uint64_t due_ns = bhi_compile_due(&core->compile, lessons->since_ns, limit_ns,
+                                            bhi_proc_cpu_ns(core->pid), now_ns);
     if (due_ns > now_ns) {
         return due_ns;
     }
